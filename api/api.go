@@ -1,6 +1,7 @@
-// Package api holds the contract of the director's HTTP API: openapi.yaml (OpenAPI 3.0.3), written by hand before the
-// code, that of the realtime lobby's control API, nexis.yaml, and docs.html, a page for people that docgen generates
-// from it. Package server serves both. Package contracttest checks in tests that the server follows the contract.
+// Package api holds the contracts of the director's HTTP APIs, written by hand before the code: openapi.yaml (OpenAPI
+// 3.0.3), and nexis.yaml for the control API of the realtime lobby. docs.html is a page for people that docgen
+// generates from openapi.yaml. Package server serves all three. Package contracttest makes the bodies with which tests
+// check that the server follows a contract.
 package api
 
 import _ "embed"

@@ -23,8 +23,8 @@ func document(t *testing.T) *openapi3.T {
 	return must.Get(contracttest.Document())(t)
 }
 
-// operations calls f in a subtest for each operation of the contract.
-func operations(t *testing.T, f func(t *testing.T, op *openapi3.Operation)) {
+// eachOperation calls f in a subtest for each operation of the contract.
+func eachOperation(t *testing.T, f func(t *testing.T, op *openapi3.Operation)) {
 	for path, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			t.Run(method+" "+path, func(t *testing.T) {
@@ -35,8 +35,8 @@ func operations(t *testing.T, f func(t *testing.T, op *openapi3.Operation)) {
 	}
 }
 
-// schemas calls f in a subtest for each named schema.
-func schemas(t *testing.T, f func(t *testing.T, name string, s *openapi3.Schema)) {
+// eachSchema calls f in a subtest for each named schema.
+func eachSchema(t *testing.T, f func(t *testing.T, name string, s *openapi3.Schema)) {
 	for name, ref := range document(t).Components.Schemas {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,12 +48,12 @@ func schemas(t *testing.T, f func(t *testing.T, name string, s *openapi3.Schema)
 // Every operation needs a name for code generators, a tag for the page, and examples for its callers.
 func TestEveryOperationIsNamedTaggedAndShown(t *testing.T) {
 	t.Parallel()
-	operations(t, func(t *testing.T, op *openapi3.Operation) {
+	eachOperation(t, func(t *testing.T, op *openapi3.Operation) {
 		require.NotEmpty(t, op.OperationID)
 		require.NotEmpty(t, op.Summary)
 		require.NotEmpty(t, op.Description)
 		require.Len(t, op.Tags, 1)
-		require.NotNil(t, op.Security, "say that it is open where it is")
+		require.NotNil(t, op.Security, "an operation without authentication says so")
 		for _, p := range op.Parameters {
 			require.NotNil(t, p.Value.Example, p.Value.Name)
 		}
@@ -83,7 +83,7 @@ func requireExamples(t *testing.T, content openapi3.Content) {
 // Every error must be a problem document and have a request id, and every "retry later" must have a Retry-After.
 func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
-	operations(t, func(t *testing.T, op *openapi3.Operation) {
+	eachOperation(t, func(t *testing.T, op *openapi3.Operation) {
 		for status, response := range op.Responses.Map() {
 			require.Contains(t, response.Value.Headers, "X-Request-Id", status)
 			if status == "429" || status == "503" {
@@ -100,6 +100,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	})
 }
 
+// requireProblem requires that an answer is a problem document, and that its examples are of their code and status.
 func requireProblem(t *testing.T, status string, content openapi3.Content) {
 	t.Helper()
 	require.Equal(t, []string{"application/problem+json"}, slices.Collect(maps.Keys(content)), status)
@@ -128,7 +129,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 // Bodies of old or careless clients must keep working: unknown fields, and null for absent.
 func TestRequestsAreOpenAndNullMeansAbsent(t *testing.T) {
 	t.Parallel()
-	operations(t, func(t *testing.T, op *openapi3.Operation) {
+	eachOperation(t, func(t *testing.T, op *openapi3.Operation) {
 		if op.RequestBody == nil {
 			return
 		}
@@ -143,7 +144,7 @@ func TestRequestsAreOpenAndNullMeansAbsent(t *testing.T) {
 // Every schema must have an example, and accept its own smallest value.
 func TestSmallestBodiesAreValid(t *testing.T) {
 	t.Parallel()
-	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
+	eachSchema(t, func(t *testing.T, _ string, s *openapi3.Schema) {
 		require.NotNil(t, s.Example)
 		require.NoError(t, s.VisitJSON(decode(t, contracttest.Smallest(s)), openapi3.MultiErrors()))
 	})
@@ -152,7 +153,7 @@ func TestSmallestBodiesAreValid(t *testing.T) {
 // Every limit of the contract must be enforced, must hide no other limit, and must give one error for one mistake.
 func TestBrokenBodiesBreakOneConstraintEach(t *testing.T) {
 	t.Parallel()
-	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
+	eachSchema(t, func(t *testing.T, _ string, s *openapi3.Schema) {
 		seen := map[string]bool{}
 		for _, c := range contracttest.BrokenCases(s) {
 			require.False(t, seen[c.Name], c.Name)
@@ -187,6 +188,7 @@ func complaintsOf(err error) (list []string) {
 	return list
 }
 
+// fieldOf returns a path as errors[].field of a problem has it: "joined[0].sub".
 func fieldOf(pointer []string) string {
 	var field strings.Builder
 	for _, step := range pointer {

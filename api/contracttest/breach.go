@@ -21,7 +21,8 @@ func (b breach) ruleName() string { return strings.Fields(b.name)[0] }
 // breachesOf returns the violations of the value itself, then those of its nested values.
 func breachesOf(s *openapi3.Schema) []breach {
 	if len(s.Enum) > 0 {
-		return []breach{{name: "enum", breachingValue: strangeValue(s)}} // another type, or null, would violate the enum as well
+		// A value of another type, and null, would violate the enum as well: they are no cases of their own.
+		return []breach{{name: "enum", breachingValue: strangeValue(s)}}
 	}
 	var list []breach
 	if !s.Nullable {
@@ -29,21 +30,21 @@ func breachesOf(s *openapi3.Schema) []breach {
 	}
 	switch {
 	case s.Type.Is("object"):
-		return append(list, ofObject(s)...)
+		return append(list, objectBreaches(s)...)
 	case s.Type.Is("array"):
-		return append(list, ofArray(s)...)
+		return append(list, arrayBreaches(s)...)
 	case s.Type.Is("string"):
-		return append(list, ofString(s)...)
+		return append(list, stringBreaches(s)...)
 	case s.Type.Is("boolean"):
 		return append(list, breach{name: "type", breachingValue: "true"})
 	case s.Type == nil:
 		return list // any JSON
 	default:
-		return append(list, ofNumber(s)...)
+		return append(list, numberBreaches(s)...)
 	}
 }
 
-// strangeValue returns a value of the right type, so that it violates nothing but the enum.
+// strangeValue returns a value of the enum's type that is not in the enum.
 func strangeValue(s *openapi3.Schema) any {
 	if s.Type.Is("string") {
 		return "stranger"
@@ -51,7 +52,7 @@ func strangeValue(s *openapi3.Schema) any {
 	return -1
 }
 
-func ofString(s *openapi3.Schema) []breach {
+func stringBreaches(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", breachingValue: 7}}
 	if s.MinLength > 0 {
 		list = append(list, breach{name: "minLength", breachingValue: textOf(s, int(s.MinLength)-1)})
@@ -59,6 +60,7 @@ func ofString(s *openapi3.Schema) []breach {
 	if s.MaxLength != nil {
 		list = append(list, breach{name: "maxLength", breachingValue: textOf(s, int(*s.MaxLength)+1)})
 	}
+	// Characters that some pattern forbids, each in place of the first one.
 	for _, char := range []string{" ", "\x00", "é", "\ufffd"} {
 		if word := char + textOf(s, max(1, int(s.MinLength)))[1:]; !matchesPattern(s, word) {
 			list = append(list, breach{name: fmt.Sprintf("pattern %q", char), breachingValue: word})
@@ -67,7 +69,7 @@ func ofString(s *openapi3.Schema) []breach {
 	return list
 }
 
-func ofNumber(s *openapi3.Schema) []breach {
+func numberBreaches(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", breachingValue: "7"}}
 	if s.Type.Is("integer") {
 		list = append(list, breach{name: "type fraction", breachingValue: leastValid(s) + 0.5})
@@ -81,7 +83,7 @@ func ofNumber(s *openapi3.Schema) []breach {
 	return list
 }
 
-func ofArray(s *openapi3.Schema) []breach {
+func arrayBreaches(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", breachingValue: "x"}}
 	if s.MinItems > 0 {
 		list = append(list, breach{name: "minItems", breachingValue: smallestItems(s, int(s.MinItems)-1)})
@@ -101,14 +103,15 @@ func ofArray(s *openapi3.Schema) []breach {
 	return list
 }
 
-func ofObject(s *openapi3.Schema) []breach {
+func objectBreaches(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", breachingValue: "x"}}
 	object := smallestValue(s)
 	for _, name := range s.Required {
 		list = append(list, breach{valuePath: "." + name, name: "required", breachingValue: withoutField(object, name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		if misspelt := name + "x"; len(name) > 2 { // nobody can tell what a mistake in two letters stands for
+		if len(name) > 2 { // nobody can tell what a mistake in two letters stands for
+			misspelt := name + "x"
 			list = append(list, breach{valuePath: "." + misspelt, name: "x-misspelt",
 				breachingValue: withField(object, misspelt, nil)})
 		}
@@ -117,11 +120,11 @@ func ofObject(s *openapi3.Schema) []breach {
 				breachingValue: withField(object, name, b.breachingValue)})
 		}
 	}
-	return append(list, ofMap(s)...)
+	return append(list, mapBreaches(s)...)
 }
 
-// ofMap returns the violations of objects whose property names the caller chooses, such as labels.
-func ofMap(s *openapi3.Schema) []breach {
+// mapBreaches returns the violations of objects whose property names the caller chooses, such as labels.
+func mapBreaches(s *openapi3.Schema) []breach {
 	var list []breach
 	values := s.AdditionalProperties.Schema
 	if values == nil {
@@ -143,4 +146,18 @@ func ofMap(s *openapi3.Schema) []breach {
 			breachingValue: map[string]any{"a": b.breachingValue}})
 	}
 	return list
+}
+
+// withField returns a copy of the object in which one field has this value.
+func withField(object any, name string, value any) map[string]any {
+	changed := maps.Clone(object.(map[string]any))
+	changed[name] = value
+	return changed
+}
+
+// withoutField returns a copy of the object without one field.
+func withoutField(object any, name string) map[string]any {
+	changed := maps.Clone(object.(map[string]any))
+	delete(changed, name)
+	return changed
 }

@@ -38,8 +38,8 @@ func Smallest(s *openapi3.Schema) []byte { return encodeJSON(smallestValue(s)) }
 type Case struct {
 	Name  string // unique within the schema, such as "joined[0].sub maxLength"
 	Field string // the field, as in errors[].field of a problem: "joined[0].sub"; empty for the body as a whole
-	// the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for an
-	// unknown name that resembles a property's
+	// Rule is the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for
+	// an unknown name that resembles a property's.
 	Rule string
 	Body []byte // JSON
 }
@@ -58,11 +58,11 @@ func BrokenCases(s *openapi3.Schema) []Case {
 // BrokenTexts returns the values of a parameter of a query or a header that violate one constraint of its schema each.
 // No value is empty, which is an absent parameter, or has a NUL, which is refused anywhere in a request.
 func BrokenTexts(s *openapi3.Schema) []string {
-	texts := []string{"x"} // no boolean, no number
+	texts := []string{"x"} // neither a boolean nor a number
 	switch {
 	case s.Type.Is("string"):
-		texts = nil
-		for _, b := range ofString(s) {
+		texts = nil // any text is of the type
+		for _, b := range stringBreaches(s) {
 			word, isText := b.breachingValue.(string)
 			if isText && word != "" && !strings.Contains(word, "\x00") && s.VisitJSON(word) != nil {
 				texts = append(texts, word)
@@ -73,7 +73,7 @@ func BrokenTexts(s *openapi3.Schema) []string {
 		}
 	case s.Type.Is("integer"):
 		texts = append(texts, "0.5", "99999999999999999999")
-		for _, b := range ofNumber(s) {
+		for _, b := range numberBreaches(s) {
 			if b.ruleName() == "minimum" || b.ruleName() == "maximum" {
 				texts = append(texts, fmt.Sprint(b.breachingValue))
 			}
@@ -82,7 +82,7 @@ func BrokenTexts(s *openapi3.Schema) []string {
 	return texts
 }
 
-// encodeJSON cannot fail: its values are made of maps, slices, strings and finite numbers.
+// encodeJSON ignores the error, which there cannot be: its values are made of maps, slices, strings and finite numbers.
 func encodeJSON(v any) []byte {
 	body, _ := json.Marshal(v)
 	return body

@@ -1,7 +1,6 @@
 package contracttest
 
 import (
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// smallestValue returns the value of [Smallest].
 func smallestValue(s *openapi3.Schema) any {
 	switch {
 	case len(s.Enum) > 0:
@@ -32,6 +32,7 @@ func smallestValue(s *openapi3.Schema) any {
 	}
 }
 
+// leastValid returns the least number that the schema accepts, and 0 for one without a minimum.
 func leastValid(s *openapi3.Schema) float64 {
 	if s.Min == nil {
 		return 0
@@ -39,7 +40,7 @@ func leastValid(s *openapi3.Schema) float64 {
 	return *s.Min
 }
 
-// smallestItems returns n items, all different if the schema requires it.
+// smallestItems returns n items. Texts are all different if the schema requires it.
 func smallestItems(s *openapi3.Schema, n int) []any {
 	list := make([]any, n)
 	for i := range list {
@@ -67,19 +68,8 @@ func textOf(s *openapi3.Schema, n int) string {
 // codePoint matches an escape of ECMA 262, the syntax of the contract's patterns. Go has another syntax for it.
 var codePoint = regexp.MustCompile(`\\u([0-9A-F]{4})`)
 
+// matchesPattern reports whether a text matches the schema's pattern. No text does where Go cannot compile the pattern.
 func matchesPattern(s *openapi3.Schema, word string) bool {
 	ok, err := regexp.MatchString(codePoint.ReplaceAllString(s.Pattern, `\x{$1}`), word)
 	return ok && err == nil
-}
-
-func withField(object any, name string, value any) map[string]any {
-	changed := maps.Clone(object.(map[string]any))
-	changed[name] = value
-	return changed
-}
-
-func withoutField(object any, name string) map[string]any {
-	changed := maps.Clone(object.(map[string]any))
-	delete(changed, name)
-	return changed
 }

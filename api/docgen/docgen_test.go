@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-func page(t *testing.T) string {
+// currentPage renders the page of the contract.
+func currentPage(t *testing.T) string {
 	t.Helper()
 	page := must.Get(renderPage(api.OpenAPI()))(t)
 	return string(page)
@@ -20,13 +21,13 @@ func page(t *testing.T) string {
 // The contract must not change without its page.
 func TestThePageIsCurrent(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, page(t), string(api.Docs()), "run go generate ./api")
+	require.Equal(t, currentPage(t), string(api.Docs()), "run go generate ./api")
 }
 
 // Every link and every problem type must lead to an anchor, and no anchor may occur twice.
 func TestEveryAnchorExistsOnce(t *testing.T) {
 	t.Parallel()
-	page := page(t)
+	page := currentPage(t)
 	ids := map[string]bool{}
 	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		require.False(t, ids[id[1]], id[1])
@@ -41,7 +42,7 @@ func TestEveryAnchorExistsOnce(t *testing.T) {
 func TestThePageLoadsNothing(t *testing.T) {
 	t.Parallel()
 	for _, loader := range []string{" src=", "<link", "@import", "url(", "fetch("} {
-		require.NotContains(t, page(t), loader)
+		require.NotContains(t, currentPage(t), loader)
 	}
 }
 
@@ -65,7 +66,7 @@ func TestMarkdown(t *testing.T) {
 func TestCurl(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `'it'\''s'`, quoteShell("it's"))
-	page := page(t)
+	page := currentPage(t)
 	require.Contains(t, page, "curl http://127.0.0.1:8080/sessions/eu-west.")
 	require.Equal(t, strings.Count(page, "127.0.0.1:8080/fleet/"),
 		strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN")+

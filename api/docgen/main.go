@@ -19,16 +19,21 @@ import (
 var pageTemplate string
 
 func main() {
-	page, err := renderPage(api.OpenAPI())
-	if err == nil {
-		err = os.WriteFile("docs.html", page, 0o644) //nolint:gosec // the page is public
-	}
-	if err != nil {
+	if err := writePage("docs.html"); err != nil {
 		fmt.Fprintln(os.Stderr, "docgen:", err)
 		os.Exit(1)
 	}
 }
 
+func writePage(file string) error {
+	page, err := renderPage(api.OpenAPI())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, page, 0o644) //nolint:gosec // the page is public
+}
+
+// renderPage returns the page of a contract, which is YAML.
 func renderPage(contract []byte) ([]byte, error) {
 	var root any
 	if err := yaml.UnmarshalWithOptions(contract, &root, yaml.UseOrderedMap()); err != nil {

@@ -89,21 +89,16 @@ func renderList(lines []string) string {
 func renderTable(lines []string) string {
 	var out strings.Builder
 	class, heads := "", splitCells(lines[0])
-	anchored := heads[0] == "Code"
-	if anchored {
+	isAnchored := heads[0] == "Code"
+	if isAnchored {
 		class = ` class="codes"`
 	}
-	// The first line is the head of the table.
-	for i, line := range lines {
+	out.WriteString("<tr>" + renderRow("th", heads, nil) + "</tr></thead><tbody>\n")
+	// After the head and the separator line below it.
+	for _, line := range lines[2:] {
 		id := ""
-		switch {
-		case i == 0:
-			out.WriteString("<tr>" + renderRow("th", heads, nil) + "</tr></thead><tbody>\n")
-			continue
-		case i == 1: // the separator line below the head
-			continue
-		// Codes stand in backquotes, which an anchor cannot have.
-		case anchored:
+		if isAnchored {
+			// Codes stand in backquotes, which an anchor cannot have.
 			id = ` id="` + html.EscapeString(strings.Trim(splitCells(line)[0], "`")) + `"`
 		}
 		out.WriteString("<tr" + id + ">" + renderRow("td", splitCells(line), heads) + "</tr>\n")
@@ -134,14 +129,15 @@ func renderRow(tag string, cells, heads []string) string {
 	return out.String()
 }
 
-// mark finds the first piece of code, bold, italics or link of a text. Each has a group of its own for its content; a
+// markup finds the first piece of code, bold, italics or link of a text. Each has a group of its own for its content; a
 // link has two, its text and its target.
-var mark = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\(([^)]+)\)`)
+var markup = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\(([^)]+)\)`)
 
+// renderInline renders a text without blocks: its markup becomes tags, all else is escaped.
 func renderInline(text string) string {
 	var out strings.Builder
 	for {
-		at := mark.FindStringSubmatchIndex(text)
+		at := markup.FindStringSubmatchIndex(text)
 		if at == nil {
 			return out.String() + html.EscapeString(text)
 		}

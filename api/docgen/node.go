@@ -104,7 +104,7 @@ func (n Node) JSON() string { return prettyJSON(n.value, "") }
 // prettyJSON indents a value by the margin. The outermost value, which has no margin, is always broken into lines;
 // values within it only where they are longer than short.
 func prettyJSON(value any, margin string) string {
-	const short = 50
+	const short = 50 // characters
 	var parts []string
 	around := "[]"
 	switch value := value.(type) {

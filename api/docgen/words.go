@@ -12,8 +12,7 @@ import (
 var words = template.FuncMap{
 	"markdown": renderMarkdown, "sections": splitSections, "operations": tagOperations,
 	"examples": mediaExamples, "curl": curlCommand, "lower": strings.ToLower, "kind": kindText, "limits": limitTexts,
-	"pattern": patternText,
-	"nested":  nestedSchema,
+	"pattern": patternText, "nested": nestedSchema,
 }
 
 // operation is a method on a path.
@@ -122,17 +121,17 @@ func nestedSchema(s Node) Node {
 	return s
 }
 
-// readable has a phrase for each pattern that is easier to understand as text.
-var readable = map[string]string{
+// patternPhrases are the patterns that people understand more easily as a phrase.
+var patternPhrases = map[string]string{
 	`^[^\x00-\x1F\x7F-\x9F]*$`:       "without control characters",
 	`^[^\x00-\x1F\x7F-\x9F\uFFFD]*$`: "without control characters and U+FFFD",
 }
 
-// patternText returns the regular expression that the value, or each of its items, must match.
+// patternText returns the regular expression that the value, or each of its items, must match. It returns "" where
+// there is none, and where limitTexts or kindText say the same in words.
 func patternText(s Node) string {
-	// The pattern of a list is that of its items.
-	for _, place := range []Node{s, s.Get("items")} {
-		if p := place.Get("pattern").String(); p != "" && readable[p] == "" && kindText(place) != "uuid" {
+	for _, schema := range []Node{s, s.Get("items")} {
+		if p := schema.Get("pattern").String(); p != "" && patternPhrases[p] == "" && kindText(schema) != "uuid" {
 			return charset.ReplaceAllString(p, "$1")
 		}
 	}
@@ -146,38 +145,38 @@ var charset = regexp.MustCompile(`^\^(\[[^\]]+\])\*\$$`)
 func limitTexts(s Node) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	// A limit may be given on one side alone.
-	span := func(low, high, of string) {
-		switch from, to := s.Get(low), s.Get(high); {
-		case from.Exists() && to.Exists():
-			say("%s to %s%s", from, to, of)
-		case from.Exists():
-			say("at least %s%s", from, of)
-		case to.Exists():
-			say("at most %s%s", to, of)
+	// The schema may have a limit on one side alone.
+	sayRange := func(lowName, highName, unit string) {
+		switch low, high := s.Get(lowName), s.Get(highName); {
+		case low.Exists() && high.Exists():
+			say("%s to %s%s", low, high, unit)
+		case low.Exists():
+			say("at least %s%s", low, unit)
+		case high.Exists():
+			say("at most %s%s", high, unit)
 		}
 	}
-	span("minimum", "maximum", "")
-	span("minLength", "maxLength", " characters")
-	span("minItems", "maxItems", " items")
-	span("minProperties", "maxProperties", " entries")
-	if words := readable[s.Get("pattern").String()]; words != "" {
-		say("%s", words)
+	sayRange("minimum", "maximum", "")
+	sayRange("minLength", "maxLength", " characters")
+	sayRange("minItems", "maxItems", " items")
+	sayRange("minProperties", "maxProperties", " entries")
+	if phrase := patternPhrases[s.Get("pattern").String()]; phrase != "" {
+		say("%s", phrase)
 	}
 	if s.Get("uniqueItems").Exists() {
 		say("no duplicate items")
 	}
-	for _, of := range []string{"items", "additionalProperties"} {
-		for _, limit := range limitsOf(s.Get(of)) {
+	for _, name := range []string{"items", "additionalProperties"} {
+		for _, limit := range elementLimits(s.Get(name)) {
 			say("each %s", limit)
 		}
 	}
 	return list
 }
 
-// limitsOf returns the limits of the elements of an array or map. Objects have none: the page shows their fields
-// separately.
-func limitsOf(s Node) []string {
+// elementLimits returns the limits of the elements of an array or map. For elements with fields it returns none: the
+// page shows the fields separately.
+func elementLimits(s Node) []string {
 	if !s.Exists() || s.Get("properties").Exists() {
 		return nil
 	}

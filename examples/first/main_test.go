@@ -19,7 +19,7 @@ import (
 	"github.com/lattice-director/director/sdk/sdktest"
 )
 
-// startDirector starts a director in memory and returns its address and the token source of a player.
+// startDirector starts a director in memory, and returns its address and a player who calls it.
 func startDirector(t *testing.T) (url string, alice *sdk.Player) {
 	t.Helper()
 	director := must.Get(sdktest.New(sdktest.Options{}))(t)

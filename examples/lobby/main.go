@@ -29,8 +29,8 @@ import (
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
-// patience is how long the friends wait for each other and for their match.
-const patience = 30 * time.Second
+// matchTimeout is how long the friends wait for each other and for their match.
+const matchTimeout = 30 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -67,7 +67,7 @@ func parseFlags(args []string) (c config, err error) {
 }
 
 // runExample connects the friends, lets them meet and find a match, and plays on its game server if the room type has
-// one. It returns the first error; the connections of all of them end with it.
+// one. It returns the first error, after it has closed all connections.
 func runExample(ctx context.Context, out io.Writer, args []string) error {
 	c, err := parseFlags(args)
 	if err != nil {
@@ -82,13 +82,13 @@ func runExample(ctx context.Context, out io.Writer, args []string) error {
 		fmt.Fprintf(out, "%s is connected to %s, session %s\n", f.Name, c.lobbyURLs[i%len(c.lobbyURLs)],
 			f.Client.Status().Session)
 	}
-	meeting, cancel := context.WithTimeout(ctx, patience)
+	meeting, cancel := context.WithTimeout(ctx, matchTimeout)
 	defer cancel()
 	match, err := c.meetFriends(meeting, out, group)
 	if err != nil {
 		return err
 	}
-	// A room type without a profile makes a match of the lobby alone: nothing is to be joined.
+	// A room type without a profile makes a match of the lobby alone: there is no game server to connect to.
 	if _, hasServer := group[0].Client.Room(match.Room).State().Values["server"]; !hasServer {
 		fmt.Fprintf(out, "the match has no game server: the room type %s has no profile\n", c.roomType)
 		return nil
@@ -99,13 +99,9 @@ func runExample(ctx context.Context, out io.Writer, args []string) error {
 // connectFriends connects the friends, by turns to the replicas.
 func (c config) connectFriends(ctx context.Context) (group friends.Group, err error) {
 	for i, name := range c.playerNames {
-		token, err := c.backend.Token(ctx, c.projectID, c.projectKey, name)
-		var f *friends.Friend
-		if err == nil {
-			// The client connects to the first that answers: each friend has another first one.
-			first := i % len(c.lobbyURLs)
-			f, err = friends.New(ctx, name, token, slices.Concat(c.lobbyURLs[first:], c.lobbyURLs[:first])...)
-		}
+		// The client connects to the first address that answers: each friend has another first one.
+		first := i % len(c.lobbyURLs)
+		f, err := c.connectFriend(ctx, name, slices.Concat(c.lobbyURLs[first:], c.lobbyURLs[:first]))
 		if err != nil {
 			group.Close()
 			return nil, err
@@ -115,10 +111,18 @@ func (c config) connectFriends(ctx context.Context) (group friends.Group, err er
 	return group, nil
 }
 
+func (c config) connectFriend(ctx context.Context, name string, urls []string) (*friends.Friend, error) {
+	token, err := c.backend.Token(ctx, c.projectID, c.projectKey, name)
+	if err != nil {
+		return nil, err
+	}
+	return friends.New(ctx, name, token, urls...)
+}
+
 // meetFriends brings the friends from the lobby to a match.
 func (c config) meetFriends(ctx context.Context, out io.Writer, group friends.Group) (lobby.MatchFound, error) {
+	// A new name for each run: the friends of an earlier run may still be in their room.
 	room := "lobby:" + strings.ToLower(rand.Text()[:8])
-	// A new name for each run: an earlier run's friends may still be in theirs.
 	if err := group.Meet(ctx, room); err != nil {
 		return lobby.MatchFound{}, err
 	}
@@ -132,26 +136,27 @@ func (c config) meetFriends(ctx context.Context, out io.Writer, group friends.Gr
 	}
 	fmt.Fprintf(out, "everybody has heard %d lines of chat, in the same order\n", len(lines))
 	match, err := group.Start(ctx, room, c.roomType, map[string]int{"local": 1})
-	if err == nil {
-		fmt.Fprintf(out, "all were ready, and %s started: they are in the match %s\n", group[0].Name, match.Room)
+	if err != nil {
+		return lobby.MatchFound{}, err
 	}
-	return match, err
+	fmt.Fprintf(out, "all were ready, and %s started: they are in the match %s\n", group[0].Name, match.Room)
+	return match, nil
 }
 
 // playTogether plays on the game server of a match.
 func (c config) playTogether(ctx context.Context, out io.Writer, group friends.Group, room string) error {
-	// The end of this context is how the friends leave.
+	// The friends leave the game when this context ends: see friends.Play.
 	ctx, cancel := context.WithTimeout(ctx, c.playTime)
 	defer cancel()
-	playing, stage := errgroup.WithContext(ctx)
+	playing, playCtx := errgroup.WithContext(ctx)
 	for _, f := range group {
 		seat, err := f.Client.Room(room).Resolve(ctx)
 		if err != nil {
 			return err
 		}
-		// One who has a seat plays while the others still ask for theirs.
+		// Each plays at once, while the others still ask for their seats.
 		playing.Go(func() error {
-			return f.Play(stage, seat, func() { fmt.Fprintf(out, "%s plays at %s\n", f.Name, seat.Endpoint) })
+			return f.Play(playCtx, seat, func() { fmt.Fprintf(out, "%s plays at %s\n", f.Name, seat.Endpoint) })
 		})
 	}
 	return playing.Wait()

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 const master = "a master secret of tests"
 
-// replica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address.
-func replica(t *testing.T, url string) string {
+// startReplica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address.
+func startReplica(t *testing.T, url string) string {
 	store := storetest.Open(t, url, func(c *db.Config) { c.Queueing = realtime.Queueing("global", 0) })
 	server := must.Get(realtime.New(store,
 		realtime.Options{Addr: "127.0.0.1:0", AuthMode: realtime.AuthRequired, MasterSecret: master,
@@ -43,8 +43,8 @@ func replica(t *testing.T, url string) string {
 	return "ws://" + server.Addr().String()
 }
 
-// control starts the control API on the database, with the project p1 and its key k1, and returns its address.
-func control(t *testing.T, url string) string {
+// startControl starts the control API on the database, with the project p1 and its key k1, and returns its address.
+func startControl(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	sealer := keytest.Sealer(t, 0)
 	must.Get(store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"}))(t)
@@ -68,7 +68,7 @@ func TestFriendsFindTheirMatch(t *testing.T) {
 	background.Loop(t, worker.Run)
 	var out bytes.Buffer
 	args := []string{
-		"-lobby", replica(t, url) + "," + replica(t, url), "-control", control(t, url), "-internal-token", "internal",
+		"-lobby", startReplica(t, url) + "," + startReplica(t, url), "-control", startControl(t, url), "-internal-token", "internal",
 		"-project", "p1", "-key", "k1",
 		"-friends", "ada,bo,cleo",
 	}
@@ -81,7 +81,7 @@ func TestFriendsFindTheirMatch(t *testing.T) {
 		require.Contains(t, out.String(), line)
 	}
 
-	args[5] = "wrong"
+	args[5] = "wrong" // the internal token
 	require.ErrorContains(t, runExample(t.Context(), &out, args), "401")
 	require.ErrorContains(t, runExample(t.Context(), &out, []string{"-control", "http://127.0.0.1:1"}), "127.0.0.1:1")
 }

@@ -42,14 +42,15 @@ func parseFlags(args []string) (c config, err error) {
 	flags.StringVar(&c.frontendAddress, "frontend", "localhost:50504", "`address` of Open Match's frontend service")
 	flags.StringVar(&c.backendAddress, "backend", "localhost:50505", "`address` of Open Match's backend service")
 	flags.StringVar(&c.listenAddress, "listen", "127.0.0.1:50502", "`address` that the match function listens on")
-	flags.StringVar(&c.functionAddress, "function", "", "`address` at which Open Match reaches the match function, if it is not the same")
+	flags.StringVar(&c.functionAddress, "function", "",
+		"`address` at which Open Match reaches the match function, if it is not the same")
 	flags.IntVar(&c.playerCount, "players", 100, "number of players")
 	flags.DurationVar(&c.playerTimeout, "timeout", 10*time.Second, "how long each player waits")
 	director := flags.String("director", "", "`address` of a director, which is all three services")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
-	// It wins over the other three: a director serves all of them at one address.
+	// -director wins over the other three: a director serves all three services at one address.
 	if *director != "" {
 		c.queryAddress, c.frontendAddress, c.backendAddress = *director, *director, *director
 	}

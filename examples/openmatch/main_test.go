@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
-// replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its
+// startReplica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its
 // address.
-func replica(t *testing.T, url string) string {
+func startReplica(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	require.NoError(t, store.ReadClock(t.Context()))
 	server := must.Get(openmatch.New(openmatch.Options{
@@ -37,21 +37,21 @@ func replica(t *testing.T, url string) string {
 func TestAgainstTwoReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	one, other := replica(t, url), replica(t, url)
-	var said logtest.Buffer
-	log := slog.New(slog.NewJSONHandler(&said, nil))
+	one, other := startReplica(t, url), startReplica(t, url)
+	var logged logtest.Buffer
+	log := slog.New(slog.NewJSONHandler(&logged, nil))
 	err := runParts(t.Context(), log, []string{
 		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-timeout",
 		"5s",
 	})
 	require.NoError(t, err)
 	rooms := map[string][]string{} // players by the address that they were assigned to
-	for line := range strings.Lines(said.String()) {
-		var said struct{ Msg, Player, To, Level string }
-		require.NoError(t, json.Unmarshal([]byte(line), &said))
-		require.Equal(t, "INFO", said.Level, line)
-		if said.Msg == "connects" {
-			rooms[said.To] = append(rooms[said.To], said.Player)
+	for line := range strings.Lines(logged.String()) {
+		var entry struct{ Msg, Player, To, Level string }
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		require.Equal(t, "INFO", entry.Level, line)
+		if entry.Msg == "connects" {
+			rooms[entry.To] = append(rooms[entry.To], entry.Player)
 		}
 	}
 	seen := map[string]bool{}

@@ -24,16 +24,17 @@ import (
 // mode is the tag of all players.
 const mode = "duel"
 
-// matchProfiles overlap: both propose players of medium skill, and Open Match keeps the better proposal.
+// matchProfiles returns two profiles that overlap: both propose players of medium skill, and Open Match keeps the
+// better proposal.
 func matchProfiles() []*pb.MatchProfile {
-	pool := func(name string, least, most float64) *pb.MatchProfile {
+	profile := func(name string, least, most float64) *pb.MatchProfile {
 		return &pb.MatchProfile{Name: name, Pools: []*pb.Pool{{
 			Name:               name,
 			TagPresentFilters:  []*pb.TagPresentFilter{{Tag: mode}},
 			DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: matchfunction.Skill, Min: least, Max: most}},
 		}}}
 	}
-	return []*pb.MatchProfile{pool("rookies", 0, 1500), pool("veterans", 1000, 3000)}
+	return []*pb.MatchProfile{profile("rookies", 0, 1500), profile("veterans", 1000, 3000)}
 }
 
 // dialPlain opens a connection as Open Match's tutorials do.
@@ -41,15 +42,15 @@ func dialPlain(addr string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// runAll runs the three together until the players have played.
+// runAll runs frontend, director and match function until the players have played.
 func (c config) runAll(ctx context.Context, log *slog.Logger) error {
-	// The players end it all: function and director run for as long as somebody plays.
+	// The players call stop: match function and director run for as long as somebody plays.
 	ctx, stop := context.WithCancel(ctx)
 	parts, ctx := errgroup.WithContext(ctx)
 	defer stop()
-	// Room for the address: the match function must not wait for a director that has ended.
+	// Room for one address, so that the match function does not wait for a director that has ended.
 	listening := make(chan string, 1)
-	// First, since the director names its address to Open Match, and it may be any free port.
+	// The director waits for the address, which it names to Open Match: it may have any free port.
 	parts.Go(func() error { return c.serveFunction(ctx, log, func(addr string) { listening <- addr }) })
 	parts.Go(func() error {
 		select {
@@ -66,9 +67,10 @@ func (c config) runAll(ctx context.Context, log *slog.Logger) error {
 	return parts.Wait()
 }
 
+// functionAddr is the address at which Open Match reaches the match function.
 func (c config) functionAddr() string { return cmp.Or(c.functionAddress, c.listenAddress) }
 
-// serveFunction serves the match function until ctx ends.
+// serveFunction serves the match function until ctx ends. It calls started with the address that it listens on.
 func (c config) serveFunction(ctx context.Context, log *slog.Logger, started func(addr string)) error {
 	query, err := dialPlain(c.queryAddress)
 	if err != nil {
@@ -123,7 +125,7 @@ func newAllocator() func(context.Context, *pb.Match) (string, error) {
 	}
 }
 
-// runPlayers runs all players at the same time, and prints their results.
+// runPlayers runs all players at the same time, and logs their results.
 func (c config) runPlayers(ctx context.Context, log *slog.Logger) error {
 	conn, err := dialPlain(c.frontendAddress)
 	if err != nil {
@@ -138,11 +140,11 @@ func (c config) runPlayers(ctx context.Context, log *slog.Logger) error {
 		players.Go(func() error {
 			player := frontend.Player{Name: fmt.Sprintf("player-%d", n), Mode: mode, Skill: rand.Float64() * 2500}
 			connection, err := f.Play(ctx, player)
-			switch {
-			case errors.Is(err, frontend.ErrNobody):
+			if errors.Is(err, frontend.ErrNobody) {
 				alone.Add(1)
 				return nil
-			case err != nil:
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", player.Name, err)
 			}
 			played.Add(1)

@@ -1,14 +1,17 @@
-"""A game server beside `director sidecar`, with the standard library alone. Players send their session token as the first line; the game is an echo."""
+"""A game server beside `director sidecar`, with the standard library alone. Players send their session token as the
+first line; the game is an echo."""
 import http.client, json, os, socket, socketserver, threading, time, urllib.error, urllib.request
 
 SIDECAR = os.environ.get("SIDECAR", "http://127.0.0.1:9357")
-connections, kicked = {}, set()  # by the id of a player; ids whose player may not play on
+connections = {}  # by the id of a player
+kicked = set()  # ids of players who may not play on
 about = {"region": "local", "modes": ["duel"], "capacity": 64}  # and the endpoint, once it listens
 
 
 def call(method, path, body=None):
     """Calls the sidecar. Returns the status and the answer; 503 also while the sidecar cannot be reached."""
-    request = urllib.request.Request(SIDECAR + path, json.dumps(body or {}).encode(), {"Content-Type": "application/json"}, method=method)
+    request = urllib.request.Request(SIDECAR + path, json.dumps(body or {}).encode(),
+        {"Content-Type": "application/json"}, method=method)
     try:
         with urllib.request.urlopen(request, timeout=15) as answer:
             return answer.status, json.loads(answer.read() or "null")
@@ -19,7 +22,7 @@ def call(method, path, body=None):
 
 
 def ready():
-    """The director may be away for a while: 503 says try again."""
+    """Registers the game server, and returns the answer. The director may be away for a while: 503 says try again."""
     while True:
         status, answer = call("POST", "/ready", about)
         if status == 200:
@@ -30,7 +33,8 @@ def ready():
 
 
 def health():
-    """A real game calls this in its game loop, so that a frozen loop counts as a frozen game server."""
+    """Reports every 5 seconds that the game server is alive. A real game reports it in its game loop, so that a frozen
+    loop counts as a frozen game server."""
     while True:
         call("POST", "/health")
         time.sleep(5)
@@ -47,30 +51,38 @@ def events():
                     if word == "event":
                         name = text
                     elif word == "data":
-                        hear(name, json.loads(text))
+                        handle_event(name, json.loads(text))
         except (OSError, http.client.HTTPException):
             time.sleep(1)
 
 
-def hear(name, data):
+def handle_event(name, data):
     if name == "kick":
         kick(data["id"])
-    elif name == "players":  # the stream begins: kicks before it were not heard. Players who joined since then are not in data
-        here = set(connections)
-        status, answer = call("GET", "/players")
-        for player in here - {p["id"] for p in answer["players"]} if status == 200 else ():
-            kick(player)
+    elif name == "players":  # the first event of a stream
+        kick_others()
     elif name == "status" and data["state"] in ("ended", "superseded"):
         print("over:", data["state"], flush=True)
         os._exit(0)
     elif name == "status" and data["state"] == "unhealthy":
-        ready()  # this process was frozen, and goes on
+        ready()  # this process was frozen, and runs again
     elif name == "status" and data["unwanted"]:
         call("POST", "/shutdown")
 
 
+def kick_others():
+    """Kicks the players who are not admitted any more: this process did not receive the kicks before the stream began.
+    It asks for the list, since players who join after the event are not in its data."""
+    here = set(connections)
+    status, answer = call("GET", "/players")
+    if status != 200:
+        return
+    for player in here - {p["id"] for p in answer["players"]}:
+        kick(player)
+
+
 def kick(player):
-    """Player.handle may not know the player yet: it looks into kicked."""
+    """Disconnects a player. Player.handle finds in kicked a player whose connection is not in connections yet."""
     kicked.add(player)
     try:
         if player in connections:
@@ -80,8 +92,11 @@ def kick(player):
 
 
 class Player(socketserver.StreamRequestHandler):
+    """The connection of one player."""
+
     def handle(self):
-        status, player = call("POST", "/players", {"token": self.rfile.readline(4096).decode("ascii", "replace").strip()})
+        token = self.rfile.readline(4096).decode("ascii", "replace").strip()
+        status, player = call("POST", "/players", {"token": token})
         if status != 200:
             return self.send(f"refused: {player['code']}")
         connections[player["id"]] = self.connection

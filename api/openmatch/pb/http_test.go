@@ -26,7 +26,7 @@ import (
 // variable in the middle.
 func TestHTTPReachesTheMethods(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string][2]string{
+	for call, want := range map[string]struct{ method, message string }{
 		"POST /v1/frontendservice/tickets":                  {"FrontendService/CreateTicket", `{"ticket": {"id": "x"}}`},
 		"DELETE /v1/frontendservice/tickets/t1":             {"FrontendService/DeleteTicket", `{"ticket_id": "t1"}`},
 		"GET /v1/frontendservice/tickets/t1":                {"FrontendService/GetTicket", `{"ticket_id": "t1"}`},
@@ -50,16 +50,16 @@ func TestHTTPReachesTheMethods(t *testing.T) {
 			t.Parallel()
 			s := &recorder{}
 			verb, path, _ := strings.Cut(call, " ")
-			body := want[1]
+			body := want.message
 			if verb == http.MethodGet || verb == http.MethodDelete {
 				body = ""
 			}
 			answer := httptest.NewRecorder()
 			gateway(t, s).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), verb, path, strings.NewReader(body)))
 			require.Equal(t, http.StatusNotImplemented, answer.Code, answer.Body)
-			require.Equal(t, "/openmatch."+want[0], s.method)
+			require.Equal(t, "/openmatch."+want.method, s.method)
 			expected := s.request.ProtoReflect().New().Interface()
-			require.NoError(t, protojson.Unmarshal([]byte(want[1]), expected))
+			require.NoError(t, protojson.Unmarshal([]byte(want.message), expected))
 			require.True(t, proto.Equal(expected, s.request), "arrived as %v", s.request)
 		})
 	}
@@ -84,17 +84,18 @@ func (s *recorder) stream(srv any, stream grpc.ServerStream, info *grpc.StreamSe
 			return err
 		}
 	}
-	return h(srv, &noting{stream, s})
+	return h(srv, &recordedStream{stream, s})
 }
 
-type noting struct {
+// recordedStream is a stream whose received messages are recorded.
+type recordedStream struct {
 	grpc.ServerStream
 	s *recorder
 }
 
-func (n *noting) RecvMsg(m any) error {
-	err := n.ServerStream.RecvMsg(m)
-	n.s.request = m.(proto.Message)
+func (r *recordedStream) RecvMsg(m any) error {
+	err := r.ServerStream.RecvMsg(m)
+	r.s.request = m.(proto.Message)
 	return err
 }
 

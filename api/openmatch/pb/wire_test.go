@@ -67,6 +67,7 @@ WatchAssignmentsRequest: ticket_id=1 string
 WatchAssignmentsResponse: assignment=1 Assignment
 `
 
+// The methods of the wire, and what they take and return.
 const methods = `
 BackendService.AssignTickets: AssignTicketsRequest -> AssignTicketsResponse
 BackendService.FetchMatches: FetchMatchesRequest -> stream FetchMatchesResponse
@@ -97,24 +98,25 @@ QueryService.QueryTickets: QueryTicketsRequest -> stream QueryTicketsResponse
 func TestMessagesAreThoseOfTheWire(t *testing.T) {
 	t.Parallel()
 	var got []string
-	files(t, func(file protoreflect.FileDescriptor) {
+	eachFile(t, func(file protoreflect.FileDescriptor) {
 		for i := range file.Messages().Len() {
-			got = append(got, message(file.Messages().Get(i)))
+			got = append(got, messageLine(file.Messages().Get(i)))
 		}
 	})
 	require.Equal(t, lines(messages), sorted(got))
 }
 
+// A method of another name, or one that streams on the other side, does not answer existing clients.
 func TestMethodsAreThoseOfTheWire(t *testing.T) {
 	t.Parallel()
 	var got []string
-	files(t, func(file protoreflect.FileDescriptor) {
+	eachFile(t, func(file protoreflect.FileDescriptor) {
 		for i := range file.Services().Len() {
 			s := file.Services().Get(i)
 			for j := range s.Methods().Len() {
 				m := s.Methods().Get(j)
 				got = append(got, fmt.Sprintf("%s.%s: %s%s -> %s%s", s.Name(), m.Name(),
-					streamed(m.IsStreamingClient()), m.Input().Name(), streamed(m.IsStreamingServer()), m.Output().Name()))
+					streamPrefix(m.IsStreamingClient()), m.Input().Name(), streamPrefix(m.IsStreamingServer()), m.Output().Name()))
 			}
 		}
 	})
@@ -124,25 +126,28 @@ func TestMethodsAreThoseOfTheWire(t *testing.T) {
 // C# clients generate from these files too; without the option their types move to another namespace.
 func TestFilesAreOfOnePackage(t *testing.T) {
 	t.Parallel()
-	files(t, func(file protoreflect.FileDescriptor) {
+	eachFile(t, func(file protoreflect.FileDescriptor) {
 		require.Equal(t, protoreflect.FullName("openmatch"), file.Package(), file.Path())
 		require.Equal(t, protoreflect.Proto3, file.Syntax(), file.Path())
 		require.Equal(t, "OpenMatch", file.Options().(*descriptorpb.FileOptions).GetCsharpNamespace(), file.Path())
 	})
 }
 
-func files(t *testing.T, f func(protoreflect.FileDescriptor)) {
+// eachFile calls f with the descriptor of each .proto file of Open Match.
+func eachFile(t *testing.T, f func(protoreflect.FileDescriptor)) {
 	t.Helper()
 	n := 0
-	protoregistry.GlobalFiles.RangeFilesByPackage(pb.File_openmatch_messages_proto.Package(), func(file protoreflect.FileDescriptor) bool {
+	name := pb.File_openmatch_messages_proto.Package()
+	protoregistry.GlobalFiles.RangeFilesByPackage(name, func(file protoreflect.FileDescriptor) bool {
 		n++
 		f(file)
 		return true
 	})
-	require.Equal(t, 7, n)
+	require.Equal(t, 7, n, "all .proto files but director.proto, which is of another package")
 }
 
-func message(m protoreflect.MessageDescriptor) string {
+// messageLine describes a message as the constant messages does.
+func messageLine(m protoreflect.MessageDescriptor) string {
 	var parts []string
 	for i := range m.Fields().Len() {
 		f := m.Fields().Get(i)
@@ -160,6 +165,7 @@ func message(m protoreflect.MessageDescriptor) string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", m.Name(), strings.Join(parts, "; ")))
 }
 
+// fieldType describes the type of a field as the constant messages does.
 func fieldType(f protoreflect.FieldDescriptor) string {
 	switch {
 	case f.HasOptionalKeyword():
@@ -187,8 +193,8 @@ func kind(f protoreflect.FieldDescriptor) string {
 	return fmt.Sprintf("enum %s{%s}", f.Enum().Name(), strings.Join(values, ","))
 }
 
-func streamed(is bool) string {
-	if is {
+func streamPrefix(isStream bool) string {
+	if isStream {
 		return "stream "
 	}
 	return ""

@@ -1,4 +1,4 @@
-// Package backend is what a game's own backend does for the realtime lobby: it calls the control API.
+// Package backend is the part of a game's own backend that the realtime lobby needs: it calls the lobby's control API.
 package backend
 
 import (
@@ -21,17 +21,15 @@ const maxAnswer = 1 << 20
 
 // Project makes a project with a key. Errors: the control API refuses, or cannot be reached.
 func (b Backend) Project(ctx context.Context, name string) (project, key string, err error) {
-	var made struct{ ID string }
-	if err := b.postJSON(ctx, "/projects", map[string]any{"name": name}, &made); err != nil {
+	var madeProject, madeKey struct{ ID string }
+	if err := b.postJSON(ctx, "/projects", map[string]any{"name": name}, &madeProject); err != nil {
 		return "", "", err
 	}
-	// Before the next answer, which is read into the same variable.
-	project = made.ID
-	err = b.postJSON(ctx, "/projects/"+project+"/keys", map[string]any{}, &made)
-	return project, made.ID, err
+	err = b.postJSON(ctx, "/projects/"+madeProject.ID+"/keys", map[string]any{}, &madeKey)
+	return madeProject.ID, madeKey.ID, err
 }
 
-// Token makes a token with which a player connects for an hour. Errors: as Project.
+// Token makes a token of a player, which is valid for an hour. Errors: as Project.
 func (b Backend) Token(ctx context.Context, project, key, player string) (token string, err error) {
 	var minted struct{ Token string }
 	err = b.postJSON(ctx, "/tokens", map[string]any{"project_id": project, "key_id": key, "sub": player}, &minted)

@@ -2,7 +2,7 @@
 // in a private lobby, chat, become ready, queue together, and play a match on a game server. docs/how-to/lobbies.md
 // explains the messages.
 //
-// friends.go is one of them, group.go what they do together, and play.go their game.
+// friends.go has one friend, group.go what they do together, and play.go the game of one of them.
 package friends
 
 import (
@@ -17,11 +17,10 @@ import (
 // Friend is a player who is connected to the lobby.
 type Friend struct {
 	Client *lobby.Client
-
-	Name string
+	Name   string
 
 	mu           sync.Mutex
-	invitedTo    []string // rooms
+	invitedTo    []string // ids of rooms
 	foundMatches []lobby.MatchFound
 	heardLines   []Line
 }
@@ -37,7 +36,7 @@ func New(ctx context.Context, name, token string, urls ...string) (*Friend, erro
 	return f, err
 }
 
-// noteEvent keeps what the steps of a group wait for.
+// noteEvent keeps the events that the steps of a group wait for.
 func (f *Friend) noteEvent(event lobby.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,14 +49,14 @@ func (f *Friend) noteEvent(event lobby.Event) {
 		var line struct {
 			Text string `json:"text"`
 		}
-		// Other types are the game's own, and have no text.
+		// Only messages of the type "say" are chat.
 		if e.Type == "say" && json.Unmarshal(e.Data, &line) == nil {
 			f.heardLines = append(f.heardLines, Line{e.Room, e.From, line.Text})
 		}
 	}
 }
 
-// LinesHeard returns what the friend has heard in a room, in its order.
+// LinesHeard returns the lines that the friend has received in a room, in their order.
 func (f *Friend) LinesHeard(room string) (lines []Line) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,10 +22,10 @@ func (g Group) Close() {
 
 // eachFriend runs a step for all friends at the same time. Errors: the first.
 func (g Group) eachFriend(ctx context.Context, step func(context.Context, *Friend) error) error {
-	group, stage := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	for _, f := range g {
 		group.Go(func() error {
-			if err := step(stage, f); err != nil {
+			if err := step(groupCtx, f); err != nil {
 				return fmt.Errorf("%s: %w", f.Name, err)
 			}
 			return nil
@@ -39,12 +39,12 @@ func (g Group) Meet(ctx context.Context, room string) error {
 	// Private: nobody joins without an invitation of a member.
 	options := func(f *Friend) lobby.JoinOptions { return lobby.JoinOptions{Name: f.Name, Private: new(true)} }
 	host, others := g[0], g[1:]
-	hosts, err := host.Client.Join(ctx, "lobby", room, options(host))
+	hostRoom, err := host.Client.Join(ctx, "lobby", room, options(host))
 	if err != nil {
 		return err
 	}
 	for _, f := range others {
-		if _, err := hosts.Invite(ctx, f.Name); err != nil {
+		if _, err := hostRoom.Invite(ctx, f.Name); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 		return err
 	}
 	return g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
-		// Each waits for its own copy of the room: over several replicas they are not equally fast.
+		// Each waits for its own copy of the room: replicas do not send a change at the same moment.
 		return f.Client.Await(ctx, func() bool { return len(f.Client.Room(room).State().Members()) == len(g) })
 	})
 }
@@ -67,7 +67,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 // Chat lets each friend say something at the same time as the others, and waits until all have heard everything. It
 // returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
-	// A room is talked in more than once: only the lines of this round count.
+	// The friends may have chatted in the room before: only the lines of this round count.
 	before := len(g[0].LinesHeard(room))
 	err := g.eachFriend(ctx, func(ctx context.Context, f *Friend) error { return f.Client.Room(room).Say(ctx, text) })
 	if err != nil {
@@ -97,9 +97,10 @@ func (g Group) SameState(room string) bool {
 func (g Group) Start(ctx context.Context, room, roomType string, latencies map[string]int) (lobby.MatchFound, error) {
 	host := g[0]
 	err := g.eachFriend(ctx, func(ctx context.Context, f *Friend) error { return f.Client.Room(room).Ready(ctx, true) })
-	if err == nil {
-		err = host.Client.Room(room).Start(ctx, lobby.Queue{RoomType: roomType, Latencies: latencies})
+	if err != nil {
+		return lobby.MatchFound{}, err
 	}
+	err = host.Client.Room(room).Start(ctx, lobby.Queue{RoomType: roomType, Latencies: latencies})
 	if err != nil {
 		return lobby.MatchFound{}, err
 	}

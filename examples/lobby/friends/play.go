@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
-// silentFor is how long a game server may be silent. It sends the world ten times a second.
+// silentFor is how long a game server may send nothing before it counts as dead. It sends the world ten times a second.
 const silentFor = 5 * time.Second
 
 // Play plays the game of examples/arena until ctx ends, and chases coins. admitted is called when the game server has
@@ -33,14 +33,16 @@ func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error 
 		return fmt.Errorf("%s is not admitted: %w", f.Name, err)
 	}
 	admitted()
-	for err == nil && ctx.Err() == nil {
-		err = chaseCoins(ctx, ws, welcome.You)
+	for {
+		err := chaseCoins(ctx, ws, welcome.You)
+		// The end of ctx is the planned end of the match, and ends the connection as an error would.
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s was cut off: %w", f.Name, err)
+		}
 	}
-	// The end of ctx is the planned end of the match, and closes the connection as an error would.
-	if ctx.Err() == nil {
-		return fmt.Errorf("%s was cut off: %w", f.Name, err)
-	}
-	return nil
 }
 
 // maxWorld bounds a message of the game server, in bytes.
@@ -52,7 +54,7 @@ func chaseCoins(ctx context.Context, ws *websocket.Conn, you string) error {
 	if err != nil || m.State == nil {
 		return err
 	}
-	// At every state, ten times a second: the server needs no more than the latest.
+	// For every state, ten times a second.
 	return sendMessage(ctx, ws, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(you)})
 }
 

@@ -44,6 +44,7 @@ func (d *Director) Run(ctx context.Context) {
 	profiles.Wait()
 }
 
+// restFor waits for d, or until ctx ends.
 func restFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -65,8 +66,8 @@ func (d *Director) fetchMatches(ctx context.Context, profile *pb.MatchProfile) e
 		if err != nil {
 			return err
 		}
-		// The rest of the cycle is given up: the tickets of its matches return to the queue when their time as pending
-		// is over.
+		// An error gives up the rest of the cycle: the tickets of its matches return to the queue when their time as
+		// pending is over.
 		if err := d.assignMatch(ctx, got.GetMatch()); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (d *Director) assignMatch(ctx context.Context, match *pb.Match) error {
 	if err != nil {
 		d.Log.LogAttrs(ctx, slog.LevelWarn, "no game server", slog.String("match", match.GetMatchId()),
 			slog.Any("error", err))
-		// Otherwise they would be kept from other matches until their time as pending is over.
+		// Without this call, no other match could have the tickets until their time as pending is over.
 		_, err = d.Backend.ReleaseTickets(ctx, &pb.ReleaseTicketsRequest{TicketIds: ids})
 		return err
 	}

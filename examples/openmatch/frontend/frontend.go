@@ -23,7 +23,7 @@ type Player struct {
 // Frontend creates tickets and waits for their assignments. It is safe for concurrent use.
 type Frontend struct {
 	OpenMatch pb.FrontendServiceClient
-	Timeout   time.Duration // after which a player stops waiting
+	Timeout   time.Duration // how long a player waits for an assignment
 }
 
 // ErrNobody means that no match was found in time.
@@ -48,7 +48,7 @@ func (f *Frontend) Play(ctx context.Context, player Player) (connection string, 
 	waiting, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	connection, err = f.awaitAssignment(waiting, ticket.GetId())
-	// Only the wait is over, and not the caller's own time: that is no error of Open Match.
+	// The wait is over, but not the caller's context: there was no match.
 	if status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil {
 		return "", ErrNobody
 	}
@@ -68,6 +68,6 @@ func (f *Frontend) awaitAssignment(ctx context.Context, id string) (connection s
 func (f *Frontend) deleteTicket(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
-	// Otherwise it could be matched without a player.
+	// A ticket that stayed could be matched without a player.
 	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
 }

@@ -46,7 +46,7 @@ func (f *Function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 	return nil
 }
 
-// waitingTickets reads a whole pool. It comes in pages.
+// waitingTickets reads all pages of a pool.
 func (f *Function) waitingTickets(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ticket, err error) {
 	stream, err := f.Query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
 	if err != nil {

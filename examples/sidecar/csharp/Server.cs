@@ -1,5 +1,6 @@
-// A game server beside `director sidecar`, with the class library alone. Players send their session token as the first line; the game is an echo.
-// It needs .NET Core 3.1 or newer: `dotnet run` here. In Unity, the class Sidecar works as it is from .NET Standard 2.1 on, with a JSON library.
+// A game server beside `director sidecar`, with the class library alone. Players send their session token as the first
+// line; the game is an echo. It needs .NET Core 3.1 or newer: `dotnet run` here. In Unity, the class Sidecar works as it
+// is from .NET Standard 2.1 on, with a JSON library.
 using System;
 using System.Collections.Concurrent;
 using System.IO;
@@ -17,7 +18,8 @@ class Sidecar
 {
     readonly HttpClient http;
 
-    public Sidecar(string url) => http = new HttpClient { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(15) };
+    public Sidecar(string url) =>
+        http = new HttpClient { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(15) };
 
     /// <summary>Calls the sidecar. Returns the status and the answer; 503 also while the sidecar cannot be reached.</summary>
     public async Task<(int Status, JsonElement Answer)> Call(string method, string path, object body = null)
@@ -25,13 +27,15 @@ class Sidecar
         try
         {
             var content = new StringContent(JsonSerializer.Serialize(body ?? new { }), Encoding.UTF8, "application/json");
-            using var answer = await http.SendAsync(new HttpRequestMessage(new HttpMethod(method), path) { Content = content });
+            var request = new HttpRequestMessage(new HttpMethod(method), path) { Content = content };
+            using var answer = await http.SendAsync(request);
             var text = await answer.Content.ReadAsStringAsync();
             return ((int)answer.StatusCode, JsonDocument.Parse(text == "" ? "null" : text).RootElement);
         }
         catch (Exception e) when (e is HttpRequestException || e is OperationCanceledException)
         {
-            return (503, JsonDocument.Parse("{\"code\": \"unavailable\", \"detail\": \"the sidecar does not answer\"}").RootElement);
+            var unavailable = new { code = "unavailable", detail = "the sidecar does not answer" };
+            return (503, JsonDocument.Parse(JsonSerializer.Serialize(unavailable)).RootElement);
         }
     }
 
@@ -46,8 +50,8 @@ class Sidecar
         }
     }
 
-    /// <summary>Calls hear with each event, for ever. A new stream begins with the current state, so nothing is missed.</summary>
-    public async Task Events(Func<string, JsonElement, Task> hear)
+    /// <summary>Calls handle with each event, for ever. A new stream begins with the current state.</summary>
+    public async Task Events(Func<string, JsonElement, Task> handle)
     {
         for (; ; await Task.Delay(1000))
         {
@@ -57,7 +61,7 @@ class Sidecar
                 for (string line, name = ""; (line = await stream.ReadLineAsync()) != null;)
                 {
                     if (line.StartsWith("event: ")) name = line.Substring(7);
-                    if (line.StartsWith("data: ")) await hear(name, JsonDocument.Parse(line.Substring(6)).RootElement);
+                    if (line.StartsWith("data: ")) await handle(name, JsonDocument.Parse(line.Substring(6)).RootElement);
                 }
             }
             catch (Exception e) when (e is HttpRequestException || e is IOException || e is OperationCanceledException) { }
@@ -68,9 +72,11 @@ class Sidecar
 class Server
 {
     readonly Sidecar sidecar = new Sidecar(Environment.GetEnvironmentVariable("SIDECAR") ?? "http://127.0.0.1:9357");
-    readonly ConcurrentDictionary<string, TcpClient> connections = new ConcurrentDictionary<string, TcpClient>(); // by the id of a player
-    readonly ConcurrentDictionary<string, bool> kicked = new ConcurrentDictionary<string, bool>(); // ids whose player may not play on
-    object about;
+    // By the id of a player.
+    readonly ConcurrentDictionary<string, TcpClient> connections = new ConcurrentDictionary<string, TcpClient>();
+    // The ids of players who may not play on.
+    readonly ConcurrentDictionary<string, bool> kicked = new ConcurrentDictionary<string, bool>();
+    object about; // what the game server registers with
 
     static Task Main() => new Server().Run();
 
@@ -78,11 +84,12 @@ class Server
     {
         var listener = new TcpListener(IPAddress.Loopback, int.Parse(Environment.GetEnvironmentVariable("PORT") ?? "0"));
         listener.Start();
-        about = new { region = "local", modes = new[] { "duel" }, capacity = 64, endpoint = listener.LocalEndpoint.ToString() };
+        var endpoint = listener.LocalEndpoint.ToString();
+        about = new { region = "local", modes = new[] { "duel" }, capacity = 64, endpoint };
         Console.WriteLine("registered: " + (await sidecar.Ready(about)).GetProperty("instance_id").GetString());
         // A real game calls this in its game loop, so that a frozen loop counts as a frozen game server.
         using var health = new Timer(async state => await sidecar.Call("POST", "/health"), null, 0, 5000);
-        _ = sidecar.Events(Hear);
+        _ = sidecar.Events(HandleEvent);
         for (; ; ) _ = Play(await listener.AcceptTcpClientAsync());
     }
 
@@ -93,7 +100,8 @@ class Server
         string id = null;
         try
         {
-            var (status, player) = await sidecar.Call("POST", "/players", new { token = await lines.ReadLineAsync() ?? "" });
+            var token = await lines.ReadLineAsync() ?? "";
+            var (status, player) = await sidecar.Call("POST", "/players", new { token });
             if (status != 200)
             {
                 await answers.WriteLineAsync("refused: " + player.GetProperty("code").GetString());
@@ -101,11 +109,13 @@ class Server
             }
             id = player.GetProperty("id").GetString();
             connections[id] = connection;
-            await answers.WriteLineAsync($"welcome {player.GetProperty("sub")} to a {player.GetProperty("mode")} for {player.GetProperty("max_players")}");
+            var (sub, mode) = (player.GetProperty("sub"), player.GetProperty("mode"));
+            await answers.WriteLineAsync($"welcome {sub} to a {mode} for {player.GetProperty("max_players")}");
             if (kicked.ContainsKey(id)) return;
             for (string line; (line = await lines.ReadLineAsync()) != null;) await answers.WriteLineAsync("you said: " + line);
         }
-        catch (Exception e) when (e is IOException || e is ObjectDisposedException) { } // the connection broke, or was closed by a kick
+        // The connection broke, or was closed by a kick.
+        catch (Exception e) when (e is IOException || e is ObjectDisposedException) { }
         finally
         {
             connection.Close();
@@ -114,24 +124,27 @@ class Server
         }
     }
 
-    /// <summary>Disconnects a player, also one whom Play does not know yet: it looks into kicked.</summary>
+    /// <summary>Disconnects a player. Play finds in kicked one whose connection is not in connections yet.</summary>
     void Kick(string id)
     {
         kicked[id] = true;
         if (connections.TryGetValue(id, out var connection)) connection.Close();
     }
 
-    /// <summary>Kicks before the stream began were not heard: whoever is admitted no more was kicked.</summary>
+    /// <summary>
+    /// Kicks the players who are not admitted any more: this process did not receive the kicks before the stream began.
+    /// </summary>
     async Task KickOthers()
     {
         var here = connections.Keys;
         var (status, answer) = await sidecar.Call("GET", "/players");
         if (status != 200) return;
-        var admitted = answer.GetProperty("players").EnumerateArray().Select(p => p.GetProperty("id").GetString()).ToHashSet();
+        var players = answer.GetProperty("players").EnumerateArray();
+        var admitted = players.Select(p => p.GetProperty("id").GetString()).ToHashSet();
         foreach (var id in here.Where(id => !admitted.Contains(id))) Kick(id);
     }
 
-    async Task Hear(string name, JsonElement data)
+    async Task HandleEvent(string name, JsonElement data)
     {
         if (name == "kick") Kick(data.GetProperty("id").GetString());
         if (name == "players") await KickOthers();
@@ -143,11 +156,12 @@ class Server
                 Console.WriteLine("over: " + data.GetProperty("state").GetString());
                 Environment.Exit(0);
                 break;
-            case "unhealthy": // this process was frozen, and goes on
+            case "unhealthy": // this process was frozen, and runs again
                 await sidecar.Ready(about);
                 break;
             default:
-                if (data.TryGetProperty("unwanted", out var unwanted) && unwanted.ValueKind != JsonValueKind.False) await sidecar.Call("POST", "/shutdown");
+                var isUnwanted = data.TryGetProperty("unwanted", out var value) && value.ValueKind != JsonValueKind.False;
+                if (isUnwanted) await sidecar.Call("POST", "/shutdown");
                 break;
         }
     }
