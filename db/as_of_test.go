@@ -152,7 +152,7 @@ func (c *changer) changeKeys(ctx context.Context) error {
 		_, err = c.store.As("test").TaintKey(ctx, signing[c.random.IntN(len(signing))].Material.KID)
 		return err
 	}
-	_, err := c.store.RotateKeys(ctx, policy, c.random.IntN(2) == 0, c.mint)
+	_, err := c.store.RotateKeys(ctx, db.SigningKeyRotation{Policy: policy, Mint: c.mint, Force: c.random.IntN(2) == 0})
 	return err
 }
 

@@ -16,19 +16,23 @@ type Assignment struct {
 	EncodedAssignment []byte // an openmatch.Assignment
 }
 
+// Assignments are the groups of one call of [Store.AssignTickets]. No ticket may be named twice.
+type Assignments struct {
+	Groups    []Assignment
+	AllOrNone bool // nothing is assigned if a ticket does not exist
+}
+
 // errSomeMissing rolls back the assignments of the tickets that exist.
 var errSomeMissing = errors.New("some tickets do not exist")
 
 // AssignTickets assigns tickets in one transaction. A ticket that is assigned already gets the new assignment, which
-// restarts the time for which it is kept. Whether the tickets are in a match is not checked. No ticket may be named
-// twice. AssignTickets returns the tickets that do not exist; with allOrNone nothing is assigned if there are any.
-// Errors: Unavailable.
-func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment,
-	allOrNone bool) (missing []string, err error) {
+// restarts the time for which it is kept. Whether the tickets are in a match is not checked. AssignTickets
+// returns the tickets that do not exist. Errors: Unavailable.
+func (s *Store) AssignTickets(ctx context.Context, region string, a Assignments) (missing []string, err error) {
 	var p query.SettleTicketsParams
 	p.Region = region
 	var unissued []string
-	for _, g := range groups {
+	for _, g := range a.Groups {
 		for _, id := range g.TicketIDs {
 			if !IssuedHere(region, TicketID, id) {
 				unissued = append(unissued, id)
@@ -39,7 +43,7 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 		}
 	}
 	// Nothing can be assigned, or nothing may be.
-	if len(p.Ids) == 0 || allOrNone && len(unissued) > 0 {
+	if len(p.Ids) == 0 || a.AllOrNone && len(unissued) > 0 {
 		return unissued, nil
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
@@ -47,7 +51,7 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 		if err != nil {
 			return err
 		}
-		if allOrNone && len(missing) > 0 {
+		if a.AllOrNone && len(missing) > 0 {
 			return errSomeMissing
 		}
 		return nil

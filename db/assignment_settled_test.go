@@ -256,7 +256,7 @@ func TestPlansFromAnEmptyQueueServeALongOne(t *testing.T) {
 	require.NoError(t, b.ReleaseTickets(ctx, universe, ids))
 	for range 2 {
 		missing, err := b.AssignTickets(ctx, universe,
-			[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, false)
+			db.Assignments{Groups: []db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}})
 		require.NoError(t, err)
 		require.Empty(t, missing)
 	}

@@ -308,7 +308,7 @@ func TestASweepLocksTicketsInTheirOrder(t *testing.T) {
 	var both errgroup.Group
 	both.Go(func() error {
 		_, err := s.AssignTickets(t.Context(), universe,
-			[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, false)
+			db.Assignments{Groups: []db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}})
 		return err
 	})
 	b.AwaitBlocked(1) // it has locked the first ticket

@@ -88,11 +88,13 @@ type OtherCell struct {
 	APIAddress    string // a base URL of http or https
 	ServedRegions []string
 	Listeners     map[string]string // addresses of its other listeners, by name
+	// EvenIfUsed also gives away a region that has game servers, tickets or sessions of the lobby here, which are lost.
+	EvenIfUsed bool
 }
 
-// SetCell says which regions another cell serves. evenIfUsed also gives away a region that has game servers, tickets
-// or sessions of the lobby here, which are lost. Errors: Invalid; Conflict, for such a region; Unavailable.
-func (a Act) SetCell(ctx context.Context, c OtherCell, evenIfUsed bool) (changed bool, err error) {
+// SetCell says which regions another cell serves. Errors: Invalid; Conflict, for a region that is used here;
+// Unavailable.
+func (a Act) SetCell(ctx context.Context, c OtherCell) (changed bool, err error) {
 	// JSON's null is no object of listeners.
 	if c.Listeners == nil {
 		c.Listeners = map[string]string{}
@@ -102,7 +104,7 @@ func (a Act) SetCell(ctx context.Context, c OtherCell, evenIfUsed bool) (changed
 		return false, err
 	}
 	return callAct(ctx, a, (*query.Queries).OpsSetCell, query.OpsSetCellParams{Cell: c.Name, Address: c.APIAddress,
-		Regions: c.ServedRegions, Reason: a.reason, Listeners: listeners, EvenIfUsed: evenIfUsed})
+		Regions: c.ServedRegions, Reason: a.reason, Listeners: listeners, EvenIfUsed: c.EvenIfUsed})
 }
 
 // RemoveCell deletes another cell: its regions are served here from then on. changed is false if there is no such cell.

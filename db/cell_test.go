@@ -24,7 +24,7 @@ func TestCells(t *testing.T) {
 	b := setup(t)
 	ada := b.As("console:ada").Because("a cell of its own")
 	set := func(c db.OtherCell) bool {
-		changed, err := ada.SetCell(t.Context(), c, false)
+		changed, err := ada.SetCell(t.Context(), c)
 		require.NoError(t, err)
 		require.NoError(t, b.ReadCells(t.Context()))
 		return changed
@@ -99,11 +99,11 @@ func TestWrongCellsAreRefused(t *testing.T) {
 	} {
 		c := usCell("us-east")
 		wrong(&c)
-		_, err := ada.SetCell(t.Context(), c, false)
+		_, err := ada.SetCell(t.Context(), c)
 		requireKind(t, fault.Invalid, "invalid", err)
 		require.Empty(t, b.Rows("SELECT cell FROM cells"), name)
 	}
-	_, err := b.As("").SetCell(t.Context(), usCell("us-east"), false)
+	_, err := b.As("").SetCell(t.Context(), usCell("us-east"))
 	requireKind(t, fault.Invalid, "invalid", err)
 	_, err = b.As("").RemoveCell(t.Context(), "us")
 	requireKind(t, fault.Invalid, "invalid", err)
@@ -115,16 +115,18 @@ func TestARegionWithGameServersStays(t *testing.T) {
 	b := setup(t)
 	b.AddServer("a", 8)
 	ada := b.As("").Because("test")
-	_, err := ada.SetCell(t.Context(), usCell("us-east", "eu"), false)
+	_, err := ada.SetCell(t.Context(), usCell("us-east", "eu"))
 	requireKind(t, fault.Conflict, "conflict", err)
 	require.ErrorContains(t, err, "region eu has game servers here")
 	b.ticket(ticketOf(match.Fields{}, "x"))
-	_, err = ada.SetCell(t.Context(), usCell("global"), false)
+	_, err = ada.SetCell(t.Context(), usCell("global"))
 	require.ErrorContains(t, err, "region global has tickets here")
-	changed, err := ada.SetCell(t.Context(), usCell("us-east", "eu"), true)
+	forced := usCell("us-east", "eu")
+	forced.EvenIfUsed = true
+	changed, err := ada.SetCell(t.Context(), forced)
 	require.NoError(t, err)
 	require.True(t, changed)
-	changed, err = ada.SetCell(t.Context(), usCell("eu"), false)
+	changed, err = ada.SetCell(t.Context(), usCell("eu"))
 	require.NoError(t, err, "it has moved already")
 	require.True(t, changed)
 }

@@ -134,7 +134,7 @@ func TestDrains(t *testing.T) {
 	f.create("x")
 	require.Equal(t, []string{"agent.drained", "agent.undrained"}, f.Rows("SELECT kind FROM events ORDER BY tx"))
 	for _, id := range []string{"nobody", "", "\x00"} {
-		_, err := f.CommandAgent(t.Context(), "eu", id, db.CommandDrain, false, f.caller, "x", time.Minute)
+		_, err := f.CommandAgent(t.Context(), db.AgentCommand{Region: "eu", AgentID: id, Op: db.CommandDrain, CallerReplica: f.caller, Actor: "x", Timeout: time.Minute})
 		requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
 	}
 	f.requireCounted()
@@ -145,7 +145,7 @@ func TestKeptDrains(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	a := f.agent(1)
-	c, err := f.CommandAgent(t.Context(), "eu", a, db.CommandDrain, true, f.caller, "key#11111111", time.Minute)
+	c, err := f.CommandAgent(t.Context(), db.AgentCommand{Region: "eu", AgentID: a, Op: db.CommandDrain, Keep: true, CallerReplica: f.caller, Actor: "key#11111111", Timeout: time.Minute})
 	require.NoError(t, err)
 	f.requireRefused(db.CodeInstanceDraining, f.newRoom("x", pinnedTo(a)))
 	f.ack(c, refusing)
@@ -154,7 +154,7 @@ func TestKeptDrains(t *testing.T) {
 	f.ack(f.command(a, db.CommandUndrain))
 	require.Empty(t, f.Rows("SELECT name FROM kept_drains"))
 	f.create("x")
-	_, err = f.CommandAgent(t.Context(), "eu", "nobody", db.CommandDrain, true, f.caller, "x", time.Minute)
+	_, err = f.CommandAgent(t.Context(), db.AgentCommand{Region: "eu", AgentID: "nobody", Op: db.CommandDrain, Keep: true, CallerReplica: f.caller, Actor: "x", Timeout: time.Minute})
 	requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
 	f.requireCounted()
 }
@@ -167,7 +167,7 @@ func TestCommandsOfABusyAgent(t *testing.T) {
 	for range 32 {
 		f.command(a, db.CommandDrain)
 	}
-	_, err := f.CommandAgent(t.Context(), "eu", a, db.CommandUndrain, false, f.caller, "x", time.Minute)
+	_, err := f.CommandAgent(t.Context(), db.AgentCommand{Region: "eu", AgentID: a, Op: db.CommandUndrain, CallerReplica: f.caller, Actor: "x", Timeout: time.Minute})
 	requireKind(t, fault.TooMany, db.CodeInstanceBusy, err)
 	_, err = f.DestroyRoom(t.Context(), "eu", "r", f.caller, "x", time.Minute)
 	requireKind(t, fault.TooMany, db.CodeInstanceBusy, err)

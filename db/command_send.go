@@ -23,44 +23,51 @@ func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller u
 		commandOrder{op: CommandDestroy, roomID: roomID, callerReplica: caller, actor: actor, timeout: timeout})
 }
 
-// CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with
-// the same name and endpoint that join later; an undrain ends it. The kept drain is recorded first, and stays even if
-// the command is refused. Errors, with the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in
+// AgentCommand is the command that drains or undrains an agent.
+type AgentCommand struct {
+	Region        string
+	AgentID       string
+	Op            CommandOp
+	Keep          bool // the drain also applies to agents with the same name and endpoint that join later
+	CallerReplica uuid.UUID
+	Actor         string
+	Timeout       time.Duration // from its insertion to its deadline
+}
+
+// CommandAgent inserts a command. A drain that is kept is recorded first, and stays even if the command is refused; an
+// undrain ends it. Errors, with the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in
 // which case the command may or may not be sent.
-func (s *Store) CommandAgent(
-	ctx context.Context, region, agentID string, op CommandOp, keep bool, caller uuid.UUID, actor string,
-	timeout time.Duration,
-) (Command, error) {
-	if keep || op == CommandUndrain {
-		if err := s.recordKeptDrain(ctx, region, agentID, op, actor); err != nil {
+func (s *Store) CommandAgent(ctx context.Context, c AgentCommand) (Command, error) {
+	if c.Keep || c.Op == CommandUndrain {
+		if err := s.recordKeptDrain(ctx, c); err != nil {
 			return Command{}, err
 		}
 	}
-	return s.batchGroups.commandOrders.Do(ctx, region,
-		commandOrder{op: op, agentID: agentID, callerReplica: caller, actor: actor, timeout: timeout})
+	return s.batchGroups.commandOrders.Do(ctx, c.Region,
+		commandOrder{op: c.Op, agentID: c.AgentID, callerReplica: c.CallerReplica, actor: c.Actor, timeout: c.Timeout})
 }
 
 // recordKeptDrain records that a drain is kept for the name and endpoint of an agent, or that it is no longer kept.
-func (s *Store) recordKeptDrain(ctx context.Context, region, agentID string, op CommandOp, actor string) error {
-	if !isStorable(agentID) {
-		return agentNotFound(agentID)
+func (s *Store) recordKeptDrain(ctx context.Context, c AgentCommand) error {
+	if !isStorable(c.AgentID) {
+		return agentNotFound(c.AgentID)
 	}
-	found, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: []string{agentID}})
+	found, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: c.Region, Ids: []string{c.AgentID}})
 	if err != nil {
 		return frame.Classify(err)
 	}
 	if len(found) == 0 {
-		return agentNotFound(agentID)
+		return agentNotFound(c.AgentID)
 	}
 	agent := found[0]
-	if op == CommandDrain {
-		_, err := s.KeepDrain(ctx, region, agent.Name, agent.Endpoint, actor)
+	if c.Op == CommandDrain {
+		_, err := s.KeepDrain(ctx, c.Region, agent.Name, agent.Endpoint, c.Actor)
 		return err
 	}
 	if !agent.Kept {
 		return nil
 	}
-	_, err = s.UnkeepDrain(ctx, region, agent.Name, agent.Endpoint, actor)
+	_, err = s.UnkeepDrain(ctx, c.Region, agent.Name, agent.Endpoint, c.Actor)
 	return err
 }
 

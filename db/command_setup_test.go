@@ -133,7 +133,7 @@ func (f *fleet) destroy(id string) db.Command {
 
 func (f *fleet) command(agent string, op db.CommandOp) db.Command {
 	f.t.Helper()
-	return must.Get(f.CommandAgent(f.t.Context(), "eu", agent, op, false, f.caller, "key#11111111", time.Minute))(f.t)
+	return must.Get(f.CommandAgent(f.t.Context(), db.AgentCommand{Region: "eu", AgentID: agent, Op: op, CallerReplica: f.caller, Actor: "key#11111111", Timeout: time.Minute}))(f.t)
 }
 
 func (f *fleet) answer(c db.Command) db.CommandAnswer {

@@ -109,8 +109,8 @@ func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error)
 }
 
 // RotateKeys is [Store.RotateKeys] in the name of the person, or of the login of the database.
-func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) ([]SigningKey, error) {
-	return a.store.rotateKeys(ctx, rotation{policy, a.actor}, force, mint)
+func (a Act) RotateKeys(ctx context.Context, r SigningKeyRotation) ([]SigningKey, error) {
+	return a.store.rotateKeys(ctx, r, a.actor)
 }
 
 // NewEnrolment is what an enrolment allows.

@@ -286,9 +286,9 @@ func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
 	require.True(t, must.Get(ada.StopDeployment(ctx, busy, "cheaters"))(t))
 	require.True(t, must.Get(ada.ScalePool(ctx, "eu", "arena", "v1", new(int32(1)), new(int32(7))))(t))
 	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
-	made, err := ada.RotateKeys(ctx, policy, true, func([]db.SigningKey) (db.KeyMaterial, error) {
+	made, err := ada.RotateKeys(ctx, db.SigningKeyRotation{Policy: policy, Force: true, Mint: func([]db.SigningKey) (db.KeyMaterial, error) {
 		return db.KeyMaterial{KID: uuid.NewString(), Alg: "EdDSA", PublicJWK: []byte(`{}`), Sealed: []byte{1}, SealedBy: "kek-1"}, nil
-	})
+	}})
 	require.NoError(t, err)
 	require.NotEmpty(t, made)
 	require.Equal(t, []string{

@@ -238,7 +238,7 @@ func TestAcceptancesAndOtherCallsAtOnce(t *testing.T) {
 					c, err := b.CancelTicket(ctx, universe, id)
 					gone = err == nil && c.IsCancelled
 				} else if _, err := b.AssignTickets(ctx, universe,
-					[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("x")}}, true); err != nil {
+					db.Assignments{Groups: []db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("x")}}, AllOrNone: true}); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()

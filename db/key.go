@@ -76,24 +76,24 @@ func signingKeysOf(rows []query.PublishedKeysRow) []SigningKey {
 // MintFunc makes a key. It gets the published keys, and fails when it cannot trust them, so that no key is made.
 type MintFunc func(published []SigningKey) (KeyMaterial, error)
 
+// SigningKeyRotation says how signing keys are made.
+type SigningKeyRotation struct {
+	Policy KeyPolicy
+	Mint   MintFunc
+	Force  bool // the next key signs as soon as verifiers know it
+}
+
 // RotateKeys makes the keys that are due: one that signs now if none does, and one that is published and signs next. It
 // checks without a lock, makes the key outside any transaction, and checks again under the lock, so that of any number
-// of callers one stores its key. With force, the next key signs as soon as verifiers know it. RotateKeys returns the
-// keys that it made. Errors: mint's, Unavailable.
-func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool,
-	mint MintFunc) (made []SigningKey, err error) {
-	return s.rotateKeys(ctx, rotation{policy, "director"}, force, mint)
+// of callers one stores its key. RotateKeys returns the keys that it made. Errors: those of Mint, Unavailable.
+func (s *Store) RotateKeys(ctx context.Context, r SigningKeyRotation) (made []SigningKey, err error) {
+	return s.rotateKeys(ctx, r, "director")
 }
 
-// rotation says how keys are made, and by whom.
-type rotation struct {
-	keyPolicy KeyPolicy
-	actor     string // of the events
-}
-
-func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
+// rotateKeys is RotateKeys; actor is that of the events.
+func (s *Store) rotateKeys(ctx context.Context, r SigningKeyRotation, actor string) (made []SigningKey, err error) {
 	// Keys that sign already are published for as long as the tokens of a longer policy live.
-	if err := s.q.RaiseOverlap(ctx, r.keyPolicy.Overlap); err != nil {
+	if err := s.q.RaiseOverlap(ctx, r.Policy.Overlap); err != nil {
 		return nil, frame.Classify(err)
 	}
 	// Several keys may be due: one that signs now, and the next one.
@@ -102,18 +102,18 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 		if err != nil {
 			return made, err
 		}
-		if _, due := dueTurn(keys, now, r.keyPolicy); !due && !force {
+		if _, due := dueTurn(keys, now, r.Policy); !due && !r.Force {
 			return made, nil
 		}
-		material, err := mint(keys)
+		material, err := r.Mint(keys)
 		if err != nil {
 			return made, err
 		}
-		key, err := s.storeDueKey(ctx, r, force, material)
+		key, err := s.storeDueKey(ctx, r, actor, material)
 		if err != nil {
 			return made, frame.Classify(err)
 		}
-		force = false // the next key was brought forward
+		r.Force = false // the next key was brought forward
 		// nil: another caller has stored the key meanwhile. The keys are read again, and are likely all there.
 		if key != nil {
 			made = append(made, *key)
@@ -121,9 +121,9 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 	}
 }
 
-// storeDueKey stores the material as the key that is due, and returns the key; nil: none is due any more. With force,
-// it first brings the next key forward.
-func (s *Store) storeDueKey(ctx context.Context, r rotation, force bool,
+// storeDueKey stores the material as the key that is due, and returns the key; nil: none is due any more. With
+// Force, it first brings the next key forward.
+func (s *Store) storeDueKey(ctx context.Context, r SigningKeyRotation, actor string,
 	material KeyMaterial) (made *SigningKey, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
@@ -137,18 +137,18 @@ func (s *Store) storeDueKey(ctx context.Context, r rotation, force bool,
 		if err != nil {
 			return err
 		}
-		if force {
-			if err := advanceNextKey(ctx, q, keys, now, r); err != nil {
+		if r.Force {
+			if err := advanceNextKey(ctx, q, keys, now, r.Policy, actor); err != nil {
 				return err
 			}
 		}
-		turn, due := dueTurn(keys, now, r.keyPolicy)
+		turn, due := dueTurn(keys, now, r.Policy)
 		if !due {
 			return nil
 		}
 		turn.Material = material
 		made = &turn
-		return insertKey(ctx, q, keys, turn, r.actor)
+		return insertKey(ctx, q, keys, turn, actor)
 	})
 	return made, err
 }
@@ -234,7 +234,8 @@ func insertKey(ctx context.Context, q *query.Queries, keys []SigningKey, key Sig
 
 // advanceNextKey ends the signing key's turn as soon as the next key may sign, in the rows and in keys. Without a next
 // key it does nothing: RotateKeys is about to make one.
-func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, r rotation) error {
+func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, policy KeyPolicy,
+	actor string) error {
 	signing, next := signingKey(keys, now), lastKey(keys)
 	// The last key is the signing one: there is no next key.
 	if signing == nil || !now.Before(next.SignFrom) {
@@ -244,16 +245,16 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 	if !from.Before(next.SignFrom) {
 		return nil // its turn cannot be any earlier
 	}
-	until := from.Add(r.keyPolicy.Period)
-	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, r.keyPolicy.Overlap); err != nil {
+	until := from.Add(policy.Period)
+	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, policy.Overlap); err != nil {
 		return err
 	}
-	if err := setTurn(ctx, q, *next, from, until, r.keyPolicy.Overlap); err != nil {
+	if err := setTurn(ctx, q, *next, from, until, policy.Overlap); err != nil {
 		return err
 	}
 	// dueTurn decides on these keys next.
 	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, until
-	return logKey(ctx, q, "key.advanced", next.Material.KID, r.actor)
+	return logKey(ctx, q, "key.advanced", next.Material.KID, actor)
 }
 
 // setTurn sets from when until when a key signs, and how long it is published afterwards.

@@ -27,7 +27,7 @@ func minter() db.MintFunc {
 
 func (b *bundle) rotate(force bool) []db.SigningKey {
 	b.t.Helper()
-	return must.Get(b.RotateKeys(b.t.Context(), policy, force, minter()))(b.t)
+	return must.Get(b.RotateKeys(b.t.Context(), db.SigningKeyRotation{Policy: policy, Mint: minter(), Force: force}))(b.t)
 }
 
 // turns returns the key that signs now, and the next one.
@@ -69,7 +69,7 @@ func TestTenConcurrentRotationsMakeOneKey(t *testing.T) {
 		for range 10 {
 			s := b.Replica(func(c *db.Config) { c.MaxConns = 2 })
 			wg.Go(func() {
-				keys, err := s.RotateKeys(t.Context(), policy, false, minter())
+				keys, err := s.RotateKeys(t.Context(), db.SigningKeyRotation{Policy: policy, Mint: minter()})
 				if err == nil {
 					n.Add(int64(len(keys)))
 				}
@@ -154,7 +154,7 @@ func TestOverlapGrowsWithTheTokens(t *testing.T) {
 	b.rotate(false)
 	longer := policy
 	longer.Overlap = time.Hour
-	_, err := b.RotateKeys(t.Context(), longer, false, minter())
+	_, err := b.RotateKeys(t.Context(), db.SigningKeyRotation{Policy: longer, Mint: minter()})
 	require.NoError(t, err)
 	signing, _ := b.turns()
 	require.Equal(t, time.Hour, signing.VerifyUntil.Sub(signing.SignUntil))

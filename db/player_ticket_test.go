@@ -128,7 +128,7 @@ func TestCancelOrAssign(t *testing.T) {
 		var racing sync.WaitGroup
 		racing.Go(func() {
 			missing, _ = other.AssignTickets(t.Context(), universe,
-				[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("a")}}, true)
+				db.Assignments{Groups: []db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("a")}}, AllOrNone: true})
 		})
 		_, err := b.CancelPlayerTicket(t.Context(), universe, id, sub)
 		require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
 	require.Empty(t, requireCode(t, fault.Conflict, "matched", err).TicketID)
 	_, err = b.AssignTickets(t.Context(), universe,
-		[]db.Assignment{{TicketIDs: []string{assigned}, EncodedAssignment: []byte("there")}}, true)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: []string{assigned}, EncodedAssignment: []byte("there")}}, AllOrNone: true})
 	require.NoError(t, err)
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, deleted))
 	look := func() {

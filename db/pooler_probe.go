@@ -8,31 +8,32 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// PoolerProbe says what is between the director and Postgres.
-type PoolerProbe struct {
-	HasPooler      bool
-	StatementError error // the error of a prepared statement that the pooler lost; nil: it lost none, or was not tested
-}
-
-// ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared tests whether
-// the pooler loses prepared statements. The statements are not in queries/, because they test the protocol. Errors:
-// those of the connection.
-func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, err error) {
+// DetectPooler reports whether a pooler is between the director and Postgres: it reports a made-up process id for the
+// connection. The statements of this file are not in queries/, because they test the protocol. Errors: those of the
+// connection.
+func (s *Store) DetectPooler(ctx context.Context) (found bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return p, err
+		return false, err
 	}
 	defer conn.Release()
 	var backend uint32
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()",
 		pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
-		return p, err
+		return false, err
 	}
-	p.HasPooler = backend != conn.Conn().PgConn().PID()
-	if p.HasPooler && prepared {
-		p.StatementError = s.tryPrepared(ctx, conn.Conn())
+	return backend != conn.Conn().PgConn().PID(), nil
+}
+
+// TestPrepared tests whether a pooler loses prepared statements, and returns the error of one that was lost; nil: none
+// was. Errors: also those of the connection.
+func (s *Store) TestPrepared(ctx context.Context) (lost, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	defer conn.Release()
+	return s.tryPrepared(ctx, conn.Conn()), nil
 }
 
 // tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared

@@ -27,10 +27,15 @@ type ProfileInfo struct {
 	CreatedAt     time.Time  // of the live version
 }
 
-// Profiles returns the profiles of a universe by name, and with retired also those that are retired. Errors:
-// Unavailable.
-func (s *Store) Profiles(ctx context.Context, universe string, retired bool) ([]ProfileInfo, error) {
-	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: universe, Retired: retired})
+// ProfileQuery asks for the profiles of a universe.
+type ProfileQuery struct {
+	Universe    string
+	WithRetired bool // also those that are retired
+}
+
+// Profiles returns profiles by name. Errors: Unavailable.
+func (s *Store) Profiles(ctx context.Context, list ProfileQuery) ([]ProfileInfo, error) {
+	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: list.Universe, Retired: list.WithRetired})
 	if err != nil {
 		return nil, frame.Classify(err)
 	}

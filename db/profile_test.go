@@ -50,7 +50,7 @@ func TestApplyProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, live.Version)
 
-	all, err := b.Profiles(t.Context(), "global", false)
+	all, err := b.Profiles(t.Context(), db.ProfileQuery{Universe: "global"})
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Equal(t, [3]any{"duel", 2, 2}, [3]any{all[0].Name, all[0].LiveVersion, all[0].VersionCount})
@@ -61,7 +61,7 @@ func TestApplyProfile(t *testing.T) {
 	require.Equal(t, []string{"profile.applied 1", "profile.applied 2"}, profileEvents(b))
 	require.Equal(t, "ada", one[string](b, "SELECT DISTINCT actor FROM events WHERE kind = 'profile.applied'"))
 
-	elsewhere, err := b.Profiles(t.Context(), "other", true)
+	elsewhere, err := b.Profiles(t.Context(), db.ProfileQuery{Universe: "other", WithRetired: true})
 	require.NoError(t, err)
 	require.Empty(t, elsewhere, "profiles are of a region")
 }
@@ -183,7 +183,7 @@ func TestRetireProfile(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, changes, done.Changed)
 	}
-	all, err := b.Profiles(t.Context(), "global", false)
+	all, err := b.Profiles(t.Context(), db.ProfileQuery{Universe: "global"})
 	require.NoError(t, err)
 	require.Empty(t, all)
 	_, err = b.RollbackProfile(t.Context(), duelEdit, 1)

@@ -44,8 +44,8 @@ ttl: 24h
 // EnsureRealtimeProfiles makes those of the built-in profiles, realtime-2 to realtime-16, that do not exist. It leaves
 // the others as operators made them, also retired ones. Errors: TooMany, Unavailable.
 func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) error {
-	const withRetired = true // a profile that an operator has retired is not made again
-	known, err := s.Profiles(ctx, universe, withRetired)
+	// With those that an operator has retired, which are not made again.
+	known, err := s.Profiles(ctx, ProfileQuery{Universe: universe, WithRetired: true})
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func TestATicketAssignedByADirectorMakesARoom(t *testing.T) {
 	ada := n.open(n.client("ada"))
 	k := n.enqueue(wants(ada, "duel", 2))
 	_, err := n.AssignTickets(t.Context(), universe,
-		[]db.Assignment{{TicketIDs: []string{k.TicketID}, EncodedAssignment: []byte("10.0.0.1:7000")}}, true)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: []string{k.TicketID}, EncodedAssignment: []byte("10.0.0.1:7000")}}, AllOrNone: true})
 	require.NoError(t, err)
 	var workers sync.WaitGroup
 	for range 3 {
@@ -221,7 +221,7 @@ func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
-	all, err := b.Profiles(t.Context(), universe, true)
+	all, err := b.Profiles(t.Context(), db.ProfileQuery{Universe: universe, WithRetired: true})
 	require.NoError(t, err)
 	require.Len(t, all, 15)
 	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Universe: universe, Name: "realtime-16"})
@@ -230,7 +230,7 @@ func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
 		[]byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"))
 	require.NoError(t, err)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
-	all, err = b.Profiles(t.Context(), universe, false)
+	all, err = b.Profiles(t.Context(), db.ProfileQuery{Universe: universe})
 	require.NoError(t, err)
 	require.Len(t, all, 14, "a retired one stays retired")
 	p, err := b.Profile(t.Context(), universe, "realtime-2", 0)

@@ -55,7 +55,7 @@ func (b *bundle) mark(id string, ago time.Duration) {
 func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
 	b.t.Helper()
 	return must.Get(b.AssignTickets(b.t.Context(), universe,
-		[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, allOrNone))(b.t)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, AllOrNone: allOrNone}))(b.t)
 }
 
 // Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres
@@ -341,7 +341,7 @@ func TestConcurrentCallsOfTickets(t *testing.T) {
 				switch n % 4 {
 				case 0:
 					missing, err := s.AssignTickets(ctx, universe,
-						[]db.Assignment{{TicketIDs: some[:2], EncodedAssignment: []byte("x")}}, true)
+						db.Assignments{Groups: []db.Assignment{{TicketIDs: some[:2], EncodedAssignment: []byte("x")}}, AllOrNone: true})
 					if err != nil {
 						t.Error(err)
 					}

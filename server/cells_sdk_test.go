@@ -21,7 +21,8 @@ func (b *bundle) knows(other db.OtherCell) {
 	if len(other.ServedRegions) == 0 {
 		must.Get(act.RemoveCell(b.t.Context(), other.Name))(b.t)
 	} else {
-		must.Get(act.SetCell(b.t.Context(), other, true))(b.t)
+		other.EvenIfUsed = true
+		must.Get(act.SetCell(b.t.Context(), other))(b.t)
 	}
 	require.NoError(b.t, b.store.ReadCells(b.t.Context()))
 }

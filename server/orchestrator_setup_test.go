@@ -172,7 +172,7 @@ func (f *fleet) settled(c db.Command) (answer db.CommandAnswer) {
 
 func (f *fleet) command(agent string, op db.CommandOp) db.CommandAnswer {
 	f.t.Helper()
-	c := must.Get(f.store.CommandAgent(f.t.Context(), "global", agent, op, false, uuid.New(), "test", wait))(f.t)
+	c := must.Get(f.store.CommandAgent(f.t.Context(), db.AgentCommand{Region: "global", AgentID: agent, Op: op, CallerReplica: uuid.New(), Actor: "test", Timeout: wait}))(f.t)
 	return f.settled(c)
 }
 

@@ -29,7 +29,7 @@ func (b *bundle) queue(sub string, body fields) string {
 func (b *bundle) assign(id, assignment string) {
 	b.t.Helper()
 	missing := must.Get(b.store.AssignTickets(b.t.Context(), "global",
-		[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte(assignment)}}, true))(b.t)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte(assignment)}}, AllOrNone: true}))(b.t)
 	require.Empty(b.t, missing)
 }
 

@@ -27,8 +27,7 @@ func TestQueueIsSwept(t *testing.T) {
 	}
 	backfill, err := b.CreateBackfill(t.Context(), "global", db.NewBackfill{EncodeBody: encode})
 	require.NoError(t, err)
-	_, err = b.AssignTickets(t.Context(), "global", []db.Assignment{{TicketIDs: ids[:2], EncodedAssignment: []byte{}}},
-		true)
+	_, err = b.AssignTickets(t.Context(), "global", db.Assignments{Groups: []db.Assignment{{TicketIDs: ids[:2], EncodedAssignment: []byte{}}}, AllOrNone: true})
 	require.NoError(t, err)
 	require.Empty(t, once(t, l))
 	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[2])

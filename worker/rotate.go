@@ -23,7 +23,7 @@ type rotator struct {
 
 func (r rotator) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	made, err := r.store.RotateKeys(ctx, r.keyPolicy, false, r.mintKey)
+	made, err := r.store.RotateKeys(ctx, db.SigningKeyRotation{Policy: r.keyPolicy, Mint: r.mintKey})
 	done.add("keys", len(made))
 	if err != nil {
 		return done, err

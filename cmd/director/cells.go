@@ -76,10 +76,11 @@ func (p *program) cellsSet() *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, op operator, args []string) error {
 		// One transaction: all regions change their cell, or none.
-		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners}
+		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners,
+			EvenIfUsed: *evenIfUsed}
 		return op.changeEach("cell", args[:1], func(string) (bool, error) {
 			// false: the cell has these regions and addresses already. Then the reason is not recorded either.
-			return op.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
+			return op.store.As("").Because(*reason).SetCell(ctx, cell)
 		})
 	})
 }

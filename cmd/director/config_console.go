@@ -51,8 +51,9 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
 	// A function, since the console has no key-encryption key with which it could seal a new key.
 	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
-		// true: a button of the console does not wait until a key is due.
-		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
+		// Force: a button of the console does not wait until a key is due.
+		return by.RotateKeys(ctx, db.SigningKeyRotation{Policy: c.keySchedule().Policy(),
+			Mint: keymint.With(sealer, c.Worker.Alg), Force: true})
 	}
 	// nil: the login page has only the field for a token.
 	if c.OIDC.Issuer != "" {

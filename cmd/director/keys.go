@@ -80,7 +80,8 @@ func (p *program) keysRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		made, err := op.store.As("").RotateKeys(ctx, policy, *force, keymint.With(sealer, op.conf.config.Worker.Alg))
+		made, err := op.store.As("").RotateKeys(ctx, db.SigningKeyRotation{Policy: policy,
+			Mint: keymint.With(sealer, op.conf.config.Worker.Alg), Force: *force})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -49,7 +50,8 @@ func (p *program) profilesList() *cobra.Command {
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are retired")
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, op operator, _ []string) error {
-		found, err := op.store.Profiles(ctx, op.conf.config.Server.Universe, *all)
+		found, err := op.store.Profiles(ctx,
+			db.ProfileQuery{Universe: op.conf.config.Server.Universe, WithRetired: *all})
 		if err != nil {
 			return err
 		}

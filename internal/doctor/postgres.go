@@ -45,23 +45,29 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 
 // checkPooler detects a pooler, and tests whether it loses prepared statements.
 func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
-	// With DIRECTOR_POOLER=pgbouncer no statement is prepared, so that no pooler can lose one.
-	p, err := d.Store.ProbePooler(ctx, d.Pooler != "pgbouncer")
+	hasPooler, err := d.Store.DetectPooler(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
 	switch {
 	// The setting turns prepared statements off, so that Postgres plans each statement anew.
-	case !p.HasPooler && d.Pooler == "pgbouncer":
+	case !hasPooler && d.Pooler == "pgbouncer":
 		return warningFinding("unset DIRECTOR_POOLER: it makes statements slower",
 			"none, but DIRECTOR_POOLER is pgbouncer"), nil
-	case !p.HasPooler:
+	case !hasPooler:
 		return goodFinding("none: a direct connection to Postgres"), nil
-	case p.StatementError != nil:
-		//nolint:nilerr // the error is the finding
-		return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or "+
-			"max_prepared_statements in PgBouncer 1.21 or newer",
-			"a pooler that loses prepared statements: %s", oneLine(p.StatementError)), nil
+	}
+	// With DIRECTOR_POOLER=pgbouncer no statement is prepared, so that no pooler can lose one.
+	if d.Pooler != "pgbouncer" {
+		lost, err := d.Store.TestPrepared(ctx)
+		if err != nil {
+			return Finding{}, err
+		}
+		if lost != nil {
+			return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or "+
+				"max_prepared_statements in PgBouncer 1.21 or newer",
+				"a pooler that loses prepared statements: %s", oneLine(lost)), nil
+		}
 	}
 	// A pooler may give each transaction another connection: goose's advisory lock, which a session holds, and LISTEN
 	// would be lost.

@@ -40,8 +40,9 @@ type bundle struct {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{storetest.New(t), keytest.Sealer(t, 1)}
-	must.Get(b.RotateKeys(t.Context(), db.KeyPolicy{Period: time.Hour, Lead: time.Minute, Overlap: time.Minute}, false,
-		keymint.With(b.sealer, token.AlgEdDSA)))(t)
+	must.Get(b.RotateKeys(t.Context(), db.SigningKeyRotation{
+		Policy: db.KeyPolicy{Period: time.Hour, Lead: time.Minute, Overlap: time.Minute},
+		Mint:   keymint.With(b.sealer, token.AlgEdDSA)}))(t)
 	return b
 }
 

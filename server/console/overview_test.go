@@ -49,7 +49,7 @@ func TestHealthLinksTheOtherCells(t *testing.T) {
 		"asia": nil} {
 		_, err := b.As("").Because("test").SetCell(t.Context(),
 			db.OtherCell{Name: name, APIAddress: "https://" + name + ".example",
-				ServedRegions: []string{name + "-1", name + "-2"}, Listeners: listeners}, false)
+				ServedRegions: []string{name + "-1", name + "-2"}, Listeners: listeners})
 		require.NoError(t, err)
 	}
 	w.contains("/health", "Other cells", `<a href="https://console.us.example" rel="noreferrer">`, "us-1, us-2", "https://asia.example", "not known")

@@ -27,7 +27,7 @@ import (
 // Store is the part of db.Store that a [Keeper] needs.
 type Store interface {
 	Keys(ctx context.Context) ([]db.SigningKey, time.Time, error)
-	RotateKeys(ctx context.Context, policy db.KeyPolicy, force bool, mint db.MintFunc) ([]db.SigningKey, error)
+	RotateKeys(ctx context.Context, r db.SigningKeyRotation) ([]db.SigningKey, error)
 }
 
 // Keeper holds the keys of the last good reading of the key table. Safe for concurrent use.
@@ -71,9 +71,9 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	if !k.willRunOut() {
 		return nil
 	}
-	// Without force, RotateKeys lets one of several replicas make the key.
-	const force = false
-	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), force, k.mintKey); err != nil {
+	// Without Force, RotateKeys lets one of several replicas make the key.
+	if _, err := k.store.RotateKeys(ctx,
+		db.SigningKeyRotation{Policy: k.schedule.Policy(), Mint: k.mintKey}); err != nil {
 		return err
 	}
 	return k.reloadKeys(ctx)

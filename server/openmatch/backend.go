@@ -31,7 +31,8 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	missing, err := b.server.options.Store.AssignTickets(ctx, b.server.options.Universe, groups, allOrNone)
+	missing, err := b.server.options.Store.AssignTickets(ctx, b.server.options.Universe,
+		db.Assignments{Groups: groups, AllOrNone: allOrNone})
 	if err != nil {
 		return nil, err
 	}

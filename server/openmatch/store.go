@@ -38,8 +38,7 @@ type severalTicketsStore interface {
 }
 
 type assignmentStore interface {
-	AssignTickets(ctx context.Context, region string, groups []db.Assignment,
-		allOrNone bool) (missing []string, err error)
+	AssignTickets(ctx context.Context, region string, a db.Assignments) (missing []string, err error)
 	ReleaseTickets(ctx context.Context, region string, ids []string) error
 	ReleaseAllTickets(ctx context.Context, region string) error
 }

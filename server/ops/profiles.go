@@ -47,7 +47,7 @@ func (f face) listProfiles(ctx context.Context, in rest.In[rest.None]) (listAnsw
 	if err := c.Err(); err != nil {
 		return listAnswer{}, err
 	}
-	found, err := f.store.Profiles(ctx, f.region, retired)
+	found, err := f.store.Profiles(ctx, db.ProfileQuery{Universe: f.region, WithRetired: retired})
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -225,7 +225,7 @@ func problemOf(err error) error {
 
 // Store is the part of db.Store that this face calls.
 type Store interface {
-	Profiles(ctx context.Context, region string, retired bool) ([]db.ProfileInfo, error)
+	Profiles(ctx context.Context, list db.ProfileQuery) ([]db.ProfileInfo, error)
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 	ApplyProfile(ctx context.Context, edit db.ProfileEdit, document []byte) (db.ProfileChange, error)
 	ApplyShadow(ctx context.Context, edit db.ProfileEdit, document []byte) (db.ProfileChange, error)

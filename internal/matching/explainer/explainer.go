@@ -23,7 +23,7 @@ type Store interface {
 	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
 	TicketOutcomes(ctx context.Context, universe string, ids []string, since time.Time) ([]db.TicketOutcome, error)
 	ReadCandidates(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
-	Profiles(ctx context.Context, region string, retired bool) ([]db.ProfileInfo, error)
+	Profiles(ctx context.Context, list db.ProfileQuery) ([]db.ProfileInfo, error)
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 	HostRegions(ctx context.Context, modes []string) ([]db.HostRegion, error)
 	HeldSeats(ctx context.Context, regions, subs []string, created time.Time) ([]db.HeldSeat, error)

@@ -90,7 +90,7 @@ type surveyedProfiles map[string]surveyedProfile
 
 // liveProfiles reads the first maxRead live profiles by name. Of the others the result has only the names.
 func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
-	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
+	live, err := r.Options.Store.Profiles(ctx, db.ProfileQuery{Universe: r.Options.Universe})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
@@ -49,7 +50,7 @@ func (r *Reader) namedProfiles(ctx context.Context,
 // profiles whose pool admits it.
 func (r *Reader) poolProfiles(ctx context.Context,
 	t *match.Ticket) (asked []explain.Asked, leftOut []string, err error) {
-	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
+	live, err := r.Options.Store.Profiles(ctx, db.ProfileQuery{Universe: r.Options.Universe})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -71,7 +71,7 @@ func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
 func (b *bundle) assign(assignment string, ids ...string) {
 	b.t.Helper()
 	missing := must.Get(b.there.AssignTickets(b.t.Context(), region,
-		[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte(assignment)}}, false))(b.t)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte(assignment)}}}))(b.t)
 	require.Empty(b.t, missing)
 }
 

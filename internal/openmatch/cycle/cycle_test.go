@@ -91,7 +91,7 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	ids := b.tickets(6)
 	require.NoError(t, b.DeleteTicket(ctx, universe, ids[0]))
 	missing, err := b.AssignTickets(ctx, universe,
-		[]db.Assignment{{TicketIDs: ids[1:2], EncodedAssignment: []byte("there")}}, false)
+		db.Assignments{Groups: []db.Assignment{{TicketIDs: ids[1:2], EncodedAssignment: []byte("there")}}})
 	require.NoError(t, err)
 	require.Empty(t, missing)
 	b.Exec("UPDATE tickets SET pending_at = clock_timestamp() WHERE id = $1", ids[2])

@@ -36,8 +36,7 @@ type Store interface {
 	CreateRoom(ctx context.Context, r db.NewRoom) (db.Command, error)
 	DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string,
 		timeout time.Duration) (db.Command, error)
-	CommandAgent(ctx context.Context, region, agentID string, op db.CommandOp, keep bool, caller uuid.UUID,
-		actor string, timeout time.Duration) (db.Command, error)
+	CommandAgent(ctx context.Context, c db.AgentCommand) (db.Command, error)
 	CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]db.CommandAnswer, error)
 	ExpireCommand(ctx context.Context, region string, id uuid.UUID) (db.CommandAnswer, error)
 }
@@ -111,18 +110,18 @@ func (c *Caller) Destroy(ctx context.Context, roomID, actor string) (db.CommandA
 // Drain drains an agent; with keep, also agents that join later with the same name and endpoint. Otherwise it works as
 // Create. Errors: those of [db.Store.CommandAgent]; Unavailable if the outcome is unknown.
 func (c *Caller) Drain(ctx context.Context, agentID, actor string, keep bool) (db.CommandAnswer, error) {
-	return c.commandAgent(ctx, agentID, db.CommandDrain, actor, keep)
+	return c.commandAgent(ctx, db.AgentCommand{AgentID: agentID, Op: db.CommandDrain, Keep: keep, Actor: actor})
 }
 
 // Undrain makes an agent active again. Otherwise it works as Drain.
 func (c *Caller) Undrain(ctx context.Context, agentID, actor string) (db.CommandAnswer, error) {
-	return c.commandAgent(ctx, agentID, db.CommandUndrain, actor, false)
+	return c.commandAgent(ctx, db.AgentCommand{AgentID: agentID, Op: db.CommandUndrain, Actor: actor})
 }
 
-func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string,
-	keep bool) (db.CommandAnswer, error) {
+func (c *Caller) commandAgent(ctx context.Context, command db.AgentCommand) (db.CommandAnswer, error) {
+	command.Region, command.CallerReplica, command.Timeout = c.region, c.options.Replica(), c.options.Timeout
 	return c.insertAndWait(ctx, func() (db.Command, error) {
-		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.options.Replica(), actor, c.options.Timeout)
+		return c.store.CommandAgent(ctx, command)
 	})
 }
 

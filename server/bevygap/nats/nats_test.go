@@ -200,7 +200,7 @@ func TestAGameServerWhoseRegionIsElsewhereIsSentAway(t *testing.T) {
 	p := r.connect(of, s)
 	act := r.As("console:ada").Because("it moves")
 	must.Get(act.SetCell(t.Context(), db.OtherCell{Name: "eu", APIAddress: "https://eu.example",
-		ServedRegions: []string{"eu"}}, true))(t)
+		ServedRegions: []string{"eu"}, EvenIfUsed: true}))(t)
 	require.NoError(t, r.ReadCells(t.Context()))
 	await.Value(t, p.closed, "the end of the connection")
 	require.ErrorIs(t, p.conn.LastError(), client.ErrAuthorization)
