@@ -7,6 +7,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/network"
 	"github.com/lattice-director/director/token/netcode"
 )
 
@@ -54,11 +55,11 @@ func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 func offerRegionOf(r query.OffersRow) (OfferRegion, error) {
 	region := OfferRegion{Region: r.Region, Modes: r.Modes}
 	for _, text := range r.Networks {
-		network, err := netip.ParsePrefix(text)
+		stored, err := network.Parse(text)
 		if err != nil {
 			return OfferRegion{}, fmt.Errorf("network of the pool %s/%s in %s: %w", r.App, r.Version, r.Region, err)
 		}
-		region.Networks = append(region.Networks, network)
+		region.Networks = append(region.Networks, stored)
 	}
 	return region, nil
 }

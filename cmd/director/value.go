@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lattice-director/director/internal/base/network"
 	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
@@ -231,9 +231,8 @@ func (v value) notEmpty(p *[]string) value {
 
 func networksValue(p *[]string) value {
 	return listValue(p, "addresses or CIDRs").checkedItems(p, func(item string) bool {
-		_, notAddr := netip.ParseAddr(item)
-		_, notNet := netip.ParsePrefix(item)
-		return notAddr == nil || notNet == nil
+		_, err := network.ParseOrAddress(item)
+		return err == nil
 	})
 }
 

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -10,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/internal/base/network"
 )
 
 // Proxies are the networks whose X-Forwarded-For is trusted.
@@ -19,15 +20,11 @@ type Proxies []netip.Prefix
 func ParseProxies(texts []string) (Proxies, error) {
 	var p Proxies
 	for _, text := range texts {
-		network, err := netip.ParsePrefix(text)
+		trusted, err := network.ParseOrAddress(text)
 		if err != nil {
-			addr, notAddr := netip.ParseAddr(text)
-			if notAddr != nil {
-				return nil, fmt.Errorf("%q is neither an address nor a network", text)
-			}
-			network = netip.PrefixFrom(addr, addr.BitLen())
+			return nil, err
 		}
-		p = append(p, network.Masked())
+		p = append(p, trusted)
 	}
 	return p, nil
 }

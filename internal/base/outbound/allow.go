@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/lattice-director/director/internal/base/network"
 )
 
 // AllowList limits the hosts that others name. Without a list, the caller of FetchMatches could make the director
@@ -25,8 +27,8 @@ func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
 	list := AllowList{allowsAllLoopback: loopback}
 	for _, entry := range entries {
 		entry = strings.ToLower(strings.TrimSpace(entry))
-		if network, err := parseNetwork(entry); err == nil {
-			list.networks = append(list.networks, network)
+		if listed, err := network.ParseOrAddress(entry); err == nil {
+			list.networks = append(list.networks, listed)
 			continue
 		}
 		name, below := strings.CutPrefix(entry, "*.")
@@ -41,18 +43,6 @@ func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
 		list.hostNames = append(list.hostNames, name)
 	}
 	return list, nil
-}
-
-// parseNetwork reads a network, or an address as the network it is alone in.
-func parseNetwork(text string) (netip.Prefix, error) {
-	if network, err := netip.ParsePrefix(text); err == nil {
-		return network.Masked(), nil
-	}
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return ip.Unmap().WithZone("").Prefix(ip.Unmap().BitLen())
 }
 
 // neverDialled are networks that no list allows: cloud metadata services, and addresses that are not one machine.

@@ -46,7 +46,11 @@ func TestAllowList(t *testing.T) {
 		"one address":                               {[]string{"10.1.2.3"}, "10.1.2.3", "10.1.2.3", true},
 		"its neighbour":                             {[]string{"10.1.2.3"}, "10.1.2.4", "10.1.2.4", false},
 		"version 4 within version 6":                {[]string{"10.1.0.0/16"}, "x", "::ffff:10.1.2.3", true},
-		"a zone":                                    {[]string{"fd12::/16"}, "x", "fd12::1%eth0", true},
+		// A notation of the network that Allows, which compares IPv4 addresses, would never find.
+		"a network of version 4 within version 6": {[]string{"::ffff:10.1.0.0/112"}, "x", "10.1.2.3", true},
+		"its address within version 6":            {[]string{"::ffff:10.1.0.0/112"}, "x", "::ffff:10.1.2.3", true},
+		"an address outside of that":              {[]string{"::ffff:10.1.0.0/112"}, "x", "10.2.0.1", false},
+		"a zone":                                  {[]string{"fd12::/16"}, "x", "fd12::1%eth0", true},
 
 		"metadata":                               {everything, "mmf.example", "169.254.169.254", false},
 		"metadata within version 6":              {everything, "mmf.example", "::ffff:169.254.169.254", false},
@@ -85,7 +89,7 @@ func TestAllowList(t *testing.T) {
 
 func TestParseAllowListRefuses(t *testing.T) {
 	t.Parallel()
-	for _, entry := range []string{"", "*", "*.", ".example", "a..b", "*.*.example", "http://mmf", "mmf:50502", "10.0.0.0/33", "a b", "ä.example", strings.Repeat("a", 64)} {
+	for _, entry := range []string{"", "*", "*.", ".example", "a..b", "*.*.example", "http://mmf", "mmf:50502", "10.0.0.0/33", "::ffff:10.1.0.0/95", "a b", "ä.example", strings.Repeat("a", 64)} {
 		_, err := ParseAllowList([]string{"mmf.example", entry}, false)
 		require.Error(t, err, entry)
 	}

@@ -2,12 +2,12 @@ package poolfile
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/network"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -78,11 +78,11 @@ func (c *converter) convertPool(path string, p pool) provision.Pool {
 	}
 	// Each that cannot be read is a problem of its own: the others are read all the same.
 	for i, text := range p.Networks {
-		network, err := netip.ParsePrefix(string(text))
+		declared, err := network.Parse(string(text))
 		if err != nil {
 			c.addProblemf(fmt.Sprintf("%snetworks[%d]", path, i), "%.60q must be a network such as 192.0.2.0/24", text)
 		}
-		converted.Networks = append(converted.Networks, network)
+		converted.Networks = append(converted.Networks, declared)
 	}
 	if p.Modes != nil {
 		// Not nil: an empty list is not the default, which is all modes of the app version.

@@ -192,3 +192,11 @@ func FuzzParse(f *testing.F) {
 		require.Empty(t, provision.CheckPools(file.Apps, file.Pools))
 	})
 }
+
+// Pins networks of players in the notation of IPv6, which no player's address matched: it is that of IPv4.
+func TestParseReadsMappedNetworks(t *testing.T) {
+	t.Parallel()
+	file, err := poolfile.Parse([]byte(strings.Replace(arena, "192.0.2.0/24", `"::ffff:192.0.2.0/120"`, 1)))
+	require.NoError(t, err)
+	require.Equal(t, netip.MustParsePrefix("192.0.2.0/24"), file.Pools[0].Networks[0])
+}
