@@ -61,42 +61,6 @@ var neverDialled = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // metadata of Azure
 }
 
-// embeddings are IPv6 networks whose addresses contain an IPv4 address, to which a packet may be forwarded, and the
-// byte at which that begins.
-var embeddings = []struct {
-	network netip.Prefix
-	start   int
-	flipped bool
-}{
-	{network: netip.MustParsePrefix("::/96"), start: 12},                    // IPv4-compatible (RFC 4291)
-	{network: netip.MustParsePrefix("::ffff:0:0:0/96"), start: 12},          // IPv4-translated (RFC 2765)
-	{network: netip.MustParsePrefix("64:ff9b::/96"), start: 12},             // NAT64 (RFC 6052)
-	{network: netip.MustParsePrefix("64:ff9b:1::/48"), start: 12},           // NAT64 of one's own (RFC 8215)
-	{network: netip.MustParsePrefix("2002::/16"), start: 2},                 // 6to4 (RFC 3056)
-	{network: netip.MustParsePrefix("2001::/32"), start: 4},                 // Teredo (RFC 4380): the server
-	{network: netip.MustParsePrefix("2001::/32"), start: 12, flipped: true}, // and the client, each bit of it flipped
-}
-
-// containedAddresses returns an address and the IPv4 addresses that it contains.
-func containedAddresses(ip netip.Addr) []netip.Addr {
-	all := []netip.Addr{ip}
-	if ip.IsLoopback() || ip.IsUnspecified() {
-		return all // ::1 and :: look like 0.0.0.1 and 0.0.0.0
-	}
-	for _, e := range embeddings {
-		if !e.network.Contains(ip) {
-			continue
-		}
-		bytes := ip.As16()
-		four := [4]byte(bytes[e.start:])
-		if e.flipped {
-			four = [4]byte{^four[0], ^four[1], ^four[2], ^four[3]}
-		}
-		all = append(all, netip.AddrFrom4(four))
-	}
-	return all
-}
-
 // Allows reports whether a connection may go to the address that a host's name was resolved to. The name alone does not
 // decide: its owner can change the address at any time.
 func (l AllowList) Allows(host string, ip netip.Addr) bool {
@@ -106,6 +70,7 @@ func (l AllowList) Allows(host string, ip netip.Addr) bool {
 			return false
 		}
 	}
+	// Loopback that is not allowed was refused in the loop; what is left of it needs no entry for its host.
 	return ip.IsLoopback() || l.listsHost(host) || containsAddress(l.networks, ip)
 }
 
