@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/network"
 	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/server/play"
@@ -268,7 +269,7 @@ func evaluatorURLValue(p *string) value {
 	return checkedText(p, "text", "grpc://host:port or http://host:port, or grpcs or https", func(text string) bool {
 		u, err := url.Parse(text)
 		return err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
-			u.Hostname() != "" && u.Port() != "" &&
+			endpoint.HasHost(u) && u.Port() != "" &&
 			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""
 	})
 }
@@ -282,7 +283,7 @@ func urlValue(p *string) value {
 
 func isWebURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && endpoint.HasHost(u)
 }
 
 // modesText returns the numbers of seats of a session, by mode, as a flag has them.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,8 +64,14 @@ func engineTransport(host string) (*http.Transport, string, error) {
 		}
 		// A URL needs a host; on a socket its name means nothing.
 		return t, "http://docker", nil
-	case err == nil && u.Scheme == "tcp" && u.Hostname() != "" && u.Port() != "" && u.Path == "" && u.User == nil:
+	case err == nil && u.Scheme == "tcp" && u.Hostname() != "" && isPort(u.Port()) && u.Path == "" && u.User == nil:
 		return t, "http://" + u.Host, nil
 	}
 	return nil, "", fmt.Errorf("docker: the host %.100q is neither unix:///path nor tcp://host:port", host)
+}
+
+// isPort reports whether a port exists: url.Parse takes any number.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }

@@ -230,7 +230,7 @@ func TestPages(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	t.Parallel()
-	for _, host := range []string{"/var/run/docker.sock", "unix://var/run", "http://a:1", "tcp://a", "tcp://a:1/x", "ssh://a:1"} {
+	for _, host := range []string{"/var/run/docker.sock", "unix://var/run", "http://a:1", "tcp://a", "tcp://a:1/x", "tcp://a:0", "tcp://a:70000", "ssh://a:1"} {
 		require.False(t, docker.ValidHost(host), host)
 		_, err := docker.New(docker.Config{Host: host, Images: []string{"a"}})
 		require.Error(t, err, host)

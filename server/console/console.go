@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/match/explain"
@@ -98,7 +99,7 @@ func (o Options) validate() error {
 func isOrigin(text string) bool {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	// A query or a path would stand before the paths that the console appends, such as that of the return from the issuer.
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && endpoint.HasHost(u) &&
 		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
 

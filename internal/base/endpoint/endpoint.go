@@ -1,5 +1,5 @@
 // Package endpoint judges what players dial. Game servers and providers often report what a server binds instead, such
-// as 0.0.0.0.
+// as 0.0.0.0. Settings with URLs are judged by [HasHost].
 package endpoint
 
 import (
@@ -31,8 +31,11 @@ func IsDialable(text string) bool {
 		text = "udp://" + text
 	}
 	u, err := url.Parse(text)
-	return err == nil && IsDialableHost(u.Hostname()) && (u.Port() == "" || isPort(u.Port()))
+	return err == nil && HasHost(u) && IsDialableHost(u.Hostname())
 }
+
+// HasHost reports whether a URL has a host, and no port that does not exist. [url.Parse] takes any number for a port.
+func HasHost(u *url.URL) bool { return u.Hostname() != "" && (u.Port() == "" || isPort(u.Port())) }
 
 func isPort(text string) bool {
 	n, err := strconv.Atoi(text)

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,5 +28,17 @@ func TestEndpointsThatPlayersDial(t *testing.T) {
 		"203.0.113.7:7777": true, "[2001:db8::7]:1": true, "game.example:7777": false, "wss://203.0.113.7:1": false, "0.0.0.0:1": false, "203.0.113.7:0": false, "": false,
 	} {
 		require.Equal(t, dialable, endpoint.IsDialableAddress(text), text)
+	}
+}
+
+func TestHasHost(t *testing.T) {
+	t.Parallel()
+	for text, has := range map[string]bool{
+		"http://a": true, "http://a:": true, "http://[::1]:65535": true, "http://a:0": false, "http://a:65536": false,
+		"http://:80": false, "http:///x": false, "a:80": false,
+	} {
+		u, err := url.Parse(text)
+		require.NoError(t, err, text)
+		require.Equal(t, has, endpoint.HasHost(u), text)
 	}
 }

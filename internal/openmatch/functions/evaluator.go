@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
@@ -24,24 +25,26 @@ func (f *functions) newEvaluator(target string) (cycle.Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the evaluator's address cannot be read: %w", err)
 	}
-	at := address{host: u.Hostname()}
-	if at.port, err = strconv.Atoi(u.Port()); err != nil || at.host == "" {
-		return nil, errors.New("the evaluator's address needs a host and a port")
+	isGRPC := u.Scheme == "grpc" || u.Scheme == "grpcs"
+	if !isGRPC && u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
 	}
+	if !endpoint.HasHost(u) || u.Port() == "" {
+		return nil, errors.New("the evaluator's address needs a host and a port from 1 to 65535")
+	}
+	at := address{host: u.Hostname()}
+	at.port, _ = strconv.Atoi(u.Port()) // HasHost has judged it
 	d := dialer{tracing: f.tracing}
 	if strings.HasSuffix(u.Scheme, "s") {
 		d.tlsConfig = f.tlsConfig()
 	}
-	switch u.Scheme {
-	case "http", "https":
-		f.evaluatorHTTP = newRESTClient(d)
-		return &restEvaluator{client: f.evaluatorHTTP,
-			targetURL: at.urlOf(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
-	case "grpc", "grpcs":
+	if isGRPC {
 		f.evaluatorConnections = newConnections(d, f.restartWait)
 		return &grpcEvaluator{connections: f.evaluatorConnections, address: at, guard: f.guard}, nil
 	}
-	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
+	f.evaluatorHTTP = newRESTClient(d)
+	return &restEvaluator{client: f.evaluatorHTTP,
+		targetURL: at.urlOf(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
 }
 
 // grpcEvaluator calls an evaluator over gRPC, once in each cycle.

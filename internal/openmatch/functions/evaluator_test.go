@@ -284,8 +284,12 @@ func TestEvaluatorAddress(t *testing.T) {
 		require.NotNil(t, e)
 	}
 	for _, target := range []string{"evaluator.example", "evaluator.example:50508", "grpc://evaluator.example",
-		"grpc://:50508", "tcp://evaluator.example:1", "grpc://a b:1", "://"} {
+		"grpc://:50508", "tcp://evaluator.example:1", "grpc://a b:1", "://",
+		// Ports that do not exist: with them, each cycle would fail.
+		"grpc://evaluator.example:70000", "http://evaluator.example:0"} {
 		_, err := f.newEvaluator(target)
 		require.Error(t, err, target)
 	}
+	_, err = f.newEvaluator("evaluator.example:50508")
+	require.ErrorContains(t, err, "begins with none of grpc://")
 }
