@@ -457,31 +457,36 @@ WITH p AS (
 )
 SELECT (p.region || '/' || p.app || '/' || p.version)::text AS pool, p.provider, p.state::text AS state, p.servers::int AS servers,
        p.waiting_players::bigint AS waiting, coalesce(p.pause_reason, '')::text AS reason, g.plan_age, e.failed, e.error,
-       coalesce(w.workers, 0)::bigint AS workers, coalesce(w.overdue, 0)::bigint AS overdue
+       coalesce(w.workers, 0)::bigint AS provider_workers, x.overdue
 FROM p LEFT JOIN ops.providers w ON w.provider = p.provider LEFT JOIN g ON g.region = p.region AND g.app = p.app AND g.version = p.version CROSS JOIN LATERAL (
     SELECT count(*)::int AS failed, coalesce(max(coalesce(d.last_error, 'registration refused: ' || d.refused)), '')::text AS error FROM ops.deployments d
     WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
       AND (d.phase = 'failed' OR d.phase IN ('wanted', 'deploying', 'starting') AND d.last_error IS NOT NULL
            OR d.desired = 'running' AND d.refused_at > greatest(d.registered_at, now() - interval '5 minutes'))) e
+CROSS JOIN LATERAL (
+    SELECT count(*)::int AS overdue FROM deployments d
+    WHERE d.region = p.region AND d.app = p.app AND d.version = p.version AND d.provider = p.provider
+      AND d.next_at < now() - interval '30 seconds' AND coalesce(d.leased_until, '-infinity') < now() - interval '30 seconds') x
 ORDER BY p.region, p.app, p.version
 `
 
 type DoctorPoolsRow struct {
-	Pool     string
-	Provider string
-	State    string
-	Servers  int32
-	Waiting  int64
-	Reason   string
-	PlanAge  *float64
-	Failed   int32
-	Error    string
-	Workers  int64
-	Overdue  int64
+	Pool            string
+	Provider        string
+	State           string
+	Servers         int32
+	Waiting         int64
+	Reason          string
+	PlanAge         *float64
+	Failed          int32
+	Error           string
+	ProviderWorkers int64
+	Overdue         int32
 }
 
 // Returns the pools that serve modes. failed counts deployments in phase failed, with an error of the provider while they start, or whose server may
-// not register; plan_age is in seconds.
+// not register; overdue its own deployments that wait for a worker with its provider, as ops.providers counts those of all pools; plan_age is in
+// seconds.
 func (q *Queries) DoctorPools(ctx context.Context) ([]DoctorPoolsRow, error) {
 	rows, err := q.db.Query(ctx, doctorPools)
 	if err != nil {
@@ -501,7 +506,7 @@ func (q *Queries) DoctorPools(ctx context.Context) ([]DoctorPoolsRow, error) {
 			&i.PlanAge,
 			&i.Failed,
 			&i.Error,
-			&i.Workers,
+			&i.ProviderWorkers,
 			&i.Overdue,
 		); err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func TestDoctorJudges(t *testing.T) {
 func TestDoctorJudgesPools(t *testing.T) {
 	t.Parallel()
 	recent, old, why := 1.0, 61.0, "no image"
-	works := poolCheck{Pool: "eu/arena/v1", Provider: "edgegap", State: "active", PlanAge: &recent, Workers: 1}
+	works := poolCheck{Pool: "eu/arena/v1", Provider: "edgegap", State: "active", PlanAge: &recent, ProviderWorkers: 1}
 	for _, c := range []struct {
 		pools       []poolCheck
 		state, says string
@@ -169,13 +169,13 @@ func TestDoctorJudgesPools(t *testing.T) {
 		{[]poolCheck{{Pool: "x", Provider: "docker", State: "active", PlanAge: &old, Overdue: 2}}, Fail,
 			"no running worker has the provider of x (docker, 2 servers wait for a worker)"},
 		{[]poolCheck{{Pool: "x", Provider: "docker", State: "off", PlanAge: &recent}}, OK, "1 are planned"},
-		{[]poolCheck{{Pool: "x", State: "version paused", Reason: why, PlanAge: &recent, Workers: 1}}, Warn,
+		{[]poolCheck{{Pool: "x", State: "version paused", Reason: why, PlanAge: &recent, ProviderWorkers: 1}}, Warn,
 			"paused: x: no image"},
-		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: why, PlanAge: &recent, Workers: 1}}, Warn,
+		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: why, PlanAge: &recent, ProviderWorkers: 1}}, Warn,
 			"x: 2: no image"},
-		{[]poolCheck{{Pool: "x", State: "full", Waiting: 3, PlanAge: &recent, Workers: 1}}, Warn,
+		{[]poolCheck{{Pool: "x", State: "full", Waiting: 3, PlanAge: &recent, ProviderWorkers: 1}}, Warn,
 			"full: x (3 players wait)"},
-		{[]poolCheck{{Pool: "x", State: "full", PlanAge: &recent, Workers: 1}}, OK, "1 are planned"},
+		{[]poolCheck{{Pool: "x", State: "full", PlanAge: &recent, ProviderWorkers: 1}}, OK, "1 are planned"},
 	} {
 		f := judgePools(c.pools)
 		require.Equal(t, c.state, f.State, f.Says)

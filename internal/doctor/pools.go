@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// poolCheck is a pool, as far as doctor judges it. PlanAge is in seconds; nil: it was never planned.
+// poolCheck is a pool, as far as doctor judges it. ProviderWorkers are those of its provider, whatever pool they serve;
+// Overdue are servers of the pool. PlanAge is in seconds; nil: it was never planned.
 type poolCheck query.DoctorPoolsRow
 
 func (d Doctor) checkPools(ctx context.Context) (Finding, error) {
@@ -35,32 +36,39 @@ type poolTrouble struct {
 const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, or add it to that of a worker and " +
 	"restart it"
 
-// The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it
-// without reporting it), no worker plans, pauses, errors of the provider, pools that are full.
 var (
+	// poolStuck: servers of the pool are overdue, and no worker reports the provider. Without overdue ones, a worker of
+	// an older release, which does not report it, may have it: then poolUnserved only warns.
 	poolStuck = &poolTrouble{failureFinding, giveProvider, "no running worker has the provider of %s", ", ",
 		func(p *poolCheck) string {
 			return fmt.Sprintf("%s (%s, %d servers wait for a worker)", p.Pool, p.Provider, p.Overdue)
 		}}
+	// poolUnplanned: no worker has planned the pool for planLate.
 	poolUnplanned = &poolTrouble{
 		failureFinding, "start a worker with DIRECTOR_PROVIDERS and the installation's DIRECTOR_PROVISION_OWNER",
 		"no worker plans %s", ", ", withProvider,
 	}
+	// poolUnserved: no worker reports the provider of a pool that may need servers.
 	poolUnserved = &poolTrouble{warningFinding, giveProvider,
 		"no running worker reports the provider of %s: their servers will not start", ", ", withProvider}
+	// poolPaused: by an operator, or after errors; it starts no servers.
 	poolPaused = &poolTrouble{
 		warningFinding, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ",
 		func(p *poolCheck) string { return p.Pool + reasonPhrase(p.Reason) },
 	}
+	// poolFailing: servers have failed, or the provider answers with errors.
 	poolFailing = &poolTrouble{
 		warningFinding, "docs/runbook.md, \"Servers do not start\"",
 		"servers that fail or whose provider reports errors: %s", "; ",
 		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, reasonPhrase(p.Error)) },
 	}
+	// poolFull: players wait, and the pool has as many servers as it may.
 	poolFull = &poolTrouble{
 		warningFinding, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ",
 		func(p *poolCheck) string { return fmt.Sprintf("%s (%d players wait)", p.Pool, p.Waiting) },
 	}
+
+	// poolTroubles are in the order in which they are reported.
 	poolTroubles = []*poolTrouble{poolStuck, poolUnplanned, poolUnserved, poolPaused, poolFailing, poolFull}
 )
 
@@ -70,10 +78,10 @@ func withProvider(p *poolCheck) string { return p.Pool + " (" + p.Provider + ")"
 func (p *poolCheck) worstTrouble() *poolTrouble {
 	planned := p.PlanAge != nil && *p.PlanAge <= planLate
 	switch {
-	case p.Workers == 0 && p.Overdue > 0:
+	case p.ProviderWorkers == 0 && p.Overdue > 0:
 		return poolStuck
 	// A pool that is off starts no servers, so it needs no worker with its provider.
-	case p.Workers == 0 && planned && p.State != "off":
+	case p.ProviderWorkers == 0 && planned && p.State != "off":
 		return poolUnserved
 	case !planned:
 		return poolUnplanned
