@@ -8,10 +8,11 @@ const (
 	MaxInFlight = 16_384 // callers of an open loop: more than a director admits, to measure its refusals
 )
 
-// Load is the size of a load. 0 is the scenario's usual value of a number that [Load.Sizes] lists without MayBe0; the
-// others say what 0 means. What a scenario does not have is ignored.
+// Load is the size of a load. A size of 0 becomes the scenario's usual one (see [Load.Sizes]); where 0 means something
+// else, the field says so. What a scenario does not have is ignored.
 type Load struct {
-	// Callers are concurrent, 1 to MaxCallers; in an open loop they are the most calls in flight, up to MaxInFlight.
+	// Callers are concurrent, 1 to MaxCallers; in an open loop they are the most calls in flight, up to MaxInFlight. 0 is
+	// refused.
 	Callers int `json:"callers"`
 	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed
 	// loop.
@@ -59,13 +60,14 @@ func (l *Load) Sizes(usual Load) []Size {
 			"Connections that callers of the Open Match API share"},
 		{"watchers", &l.Watchers, usual.Watchers, false, "Idle streams of watch"},
 		{"agents", &l.Agents, usual.Agents, false, "Simulated Rivalis game servers"},
-		{"rooms", &l.Rooms, usual.Rooms, true, "Rooms that each of them has made itself"},
+		{"rooms", &l.Rooms, usual.Rooms, true, "Rooms that each simulated Rivalis game server has made itself"},
 		{"sessions", &l.Sessions, usual.Sessions, true,
 			"Sessions of the realtime lobby beside those of callers"},
 	}
 }
 
-// setUsual replaces a size that must not be 0 by the usual one. What the scenario has none of becomes 0.
+// setUsual replaces a size that must not be 0 by the usual one, which is 0 if the scenario has none of it. A size that
+// may be 0 stays, and is ignored where the scenario has none.
 func (s Size) setUsual() {
 	if !s.MayBe0 && (*s.Value == 0 || s.Usual == 0) {
 		*s.Value = s.Usual

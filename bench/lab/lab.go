@@ -119,7 +119,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 		l.Worker = l.Replicas[0]
 		return nil
 	}
-	l.Worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
+	l.Worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, OnlyMetrics: true})
 	return err
 }
 

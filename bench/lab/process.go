@@ -14,8 +14,7 @@ import (
 // Face is a listener of a process, named as the setting that has its address.
 type Face string
 
-// The faces of a process. All processes listen on the first two and on metrics, and on those that [Options] add. A mute
-// one listens only on metrics.
+// The faces of a process. All processes have addresses for the first two, for metrics, and for those that [Options] add.
 const (
 	Web          Face = "DIRECTOR_ADDR"              // the HTTP API
 	GRPC         Face = "DIRECTOR_GRPC_ADDR"         // Open Match
@@ -57,12 +56,14 @@ type Command struct {
 	Program string   // "" is the director
 	Args    []string // after the program's name
 	Env     []string // on top of the lab's settings
-	Mute    bool     // it listens only on metrics, and is ready once it serves them
+	// OnlyMetrics says that the arguments make the process serve metrics alone: Start waits for them, and nobody listens
+	// at its other addresses.
+	OnlyMetrics bool
 }
 
 // Start starts a process in the lab and waits until it is ready: until GET /readyz of the API answers 200, or GET
-// /metrics where the process is mute. Its environment has the lab's settings, its address at each [Face], and that of
-// the first replica as DIRECTOR_PUBLIC_URL. Use [Lab.Meter] to measure its costs. Close stops it.
+// /metrics with OnlyMetrics. Its environment has the lab's settings, its address at each [Face], and that of
+// the first replica as DIRECTOR_PUBLIC_URL. Use [Lab.Meter] to measure its costs. [Lab.Close] stops it, also after an error.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	faces := append([]Face{Web, GRPC, metrics}, l.options.Faces...)
 	addrs, err := subprocess.FreeAddrs(ctx, len(faces))
@@ -90,7 +91,7 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	ready := p.At(Web) + "/readyz"
-	if c.Mute {
+	if c.OnlyMetrics {
 		ready = p.metricsURL()
 	}
 	return p, p.Handle.AwaitReady(ctx, ready)
@@ -105,7 +106,7 @@ const BaselineCommand = "baseline"
 // Baselines returns the processes of the baselines, as many as there are replicas: this program, run with
 // [BaselineCommand]. The first call starts them. Not safe for concurrent use.
 func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
-	self, err := os.Executable() // the director has no baselines
+	self, err := os.Executable() // the director's program has no baselines
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
-// Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as frontends
-// and directors call it, with a match function of its own that pairs players. [ServeEcho] answers without a director, to
+// Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as Open
+// Match's frontends and directors call it, with a match function of its own that pairs players. [ServeEcho] answers without a director, to
 // measure the costs of the protocol itself.
 //
-// The package knows only the protocol. Its tickets have a tag and the mode of the run, and its pools filter by them. The
-// pools of another director without filters would match its tickets, too, so a run needs a universe of its own.
+// The package knows only the protocol. Its tickets have a tag and the mode of the run, and its pools filter by them.
+// Pools of other callers of FetchMatches that have no filters would match its tickets, too, so a run needs a universe of
+// its own.
 package openmatch
 
 import (
@@ -14,11 +15,11 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the start of a turn of
-// fetch and query (fetch pairs them: use an even number). The life of a ticket is an open loop: in a closed one every
-// ticket would arrive just after a cycle began.
+// Scenarios of this package. [bench.Options.URLs] are host:port of gRPC listeners. [bench.Load.Tickets] is how many
+// tickets wait at the start of a turn of fetch and query; fetch pairs them, so the number should be even. The life of a
+// ticket is an open loop: in a closed one every ticket would arrive just after a cycle began.
 //
-// A run deletes those of its tickets that still wait. Its errors are also a failed preparation, and idle streams that ended.
+// A run deletes those of its tickets that still wait. It also fails if its preparation fails, or an idle stream ends.
 var Scenarios = []bench.Scenario{
 	scenario("tickets", "a new player is queued", bench.Load{Callers: 32}, (*load).create),
 	scenario("watch", "the same, while streams of watchers are open and idle", bench.Load{Callers: 32, Watchers: 5_000},
@@ -31,12 +32,12 @@ var Scenarios = []bench.Scenario{
 		(*load).queueAndAwait, (*load).serveFunction, (*load).fetchAndAssign),
 }
 
-// scenario is one whose runs have connections, and what the steps make, in their order.
+// scenario returns a scenario whose runs connect the callers, make the preparations in their order, and then repeat turn.
 func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
-	steps ...func(*load, context.Context) error) bench.Scenario {
+	preparations ...func(*load, context.Context) error) bench.Scenario {
 	usual.Connections = 8
 	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual, Kind: codeOf}, newLoad, turn,
-		append([]func(*load, context.Context) error{(*load).connectCallers}, steps...)...)
+		append([]func(*load, context.Context) error{(*load).connectCallers}, preparations...)...)
 }
 
 // codeOf is the gRPC code of a failed call.

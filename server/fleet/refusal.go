@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// noteTimeout bounds how long the answer to the next request of a connection waits for the note.
+// noteTimeout bounds by how much the note delays the refusal (see rest.NoteRefusals).
 const noteTimeout = time.Second
 
 // noteRefusal stores why the server of a deployment may not register, since its log is at its provider. If that fails,

@@ -53,12 +53,14 @@ var restJSON = &runtime.JSONPb{
 	UnmarshalOptions: protojson.UnmarshalOptions{DiscardUnknown: true},
 }
 
-// optionHeader passes on the headers that carry options (see metadata.go); all others are for the HTTP server only.
+// optionHeader passes on the headers that carry options (see metadata.go). Of the others grpc-gateway passes on only
+// Authorization, which overHTTP deletes.
 func optionHeader(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, runtime.MetadataHeaderPrefix)
 	return key, ok && strings.HasPrefix(key, "Director-")
 }
 
+// makeGateway makes the REST mapping, and its connection to the gRPC server, which is made when first used.
 func (s *Server) makeGateway() (err error) {
 	g := &gateway{listener: gatewayListener{bufconn.Listen(256 << 10)}}
 	g.clientConn, err = grpc.NewClient("passthrough:gateway",
@@ -88,7 +90,8 @@ func (s *Server) makeGateway() (err error) {
 }
 
 // Mount adds the REST mapping of the three services under their prefixes. It authenticates callers as gRPC does. Errors
-// have the form of Open Match, not the router's.
+// have the form of Open Match, except where another cell serves the universe: that is a problem document with the header
+// Director-Cell.
 func (s *Server) Mount(r gin.IRouter) {
 	for _, service := range services {
 		r.Any("/v1/"+service+"service/*path", s.overHTTP(service))
@@ -101,8 +104,8 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 			runtime.HTTPError(c.Request.Context(), s.gateway.mux, restJSON, c.Writer, c.Request, err)
 		}
 		addr, _ := netip.ParseAddr(c.ClientIP())
-		asking := caller{c.GetHeader("Authorization"), c.Request.TLS, addr}
-		if err := s.access.authenticateCaller(service, asking); err != nil {
+		unverified := caller{c.GetHeader("Authorization"), c.Request.TLS, addr}
+		if err := s.access.authenticateCaller(service, unverified); err != nil {
 			fail(err)
 			return
 		}
@@ -117,7 +120,7 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 			fail(err)
 			return
 		}
-		c.Request.Header.Del("Authorization") // not for user code
+		c.Request.Header.Del("Authorization") // grpc-gateway copies it into the metadata; the caller is known already
 		w := streamWriter{c.Writer, http.NewResponseController(c.Writer)}
 		// What the HTTP server writes after the handler, such as the last chunk, has a deadline as well.
 		defer w.setSendDeadline()

@@ -25,8 +25,9 @@ func reportRefusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	}
 }
 
-// NoteRefusals is a middleware that calls noted with the problem of a request that was answered with an error, after
-// the answer was written. The context outlives that of the request.
+// NoteRefusals is a middleware that calls noted with the problem of a request that is answered with an error. The answer
+// is sent once noted returns, since net/http sends a short answer after all handlers. The context outlives that of the
+// request.
 func NoteRefusals(noted func(ctx context.Context, p Problem)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()

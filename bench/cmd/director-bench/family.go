@@ -19,24 +19,25 @@ type family struct {
 	scenarios []bench.Scenario
 	face      lab.Face                 // at which a process is called
 	lab       lab.Options              // faces, processes and settings of the laboratory's director
-	connect   func(b *benchmark) error // sets the credentials of callers of a director that runs elsewhere; nil: none
+	// readCredentials sets the credentials of callers of a director that runs elsewhere; nil: setOrchestratorKeys does.
+	readCredentials func(b *benchmark) error
 }
 
 // families are all scenarios.
 var families = []family{
 	{
 		title: "Scenarios of players and game servers:", scenarios: bench.Scenarios, face: lab.Web,
-		connect: (*benchmark).setCredentials,
+		readCredentials: (*benchmark).setCredentials,
 	},
 	{
 		title:     "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
-		scenarios: bench.LoopScenarios, face: lab.Web, connect: (*benchmark).setCredentials,
+		scenarios: bench.LoopScenarios, face: lab.Web, readCredentials: (*benchmark).setCredentials,
 		lab: lab.Options{Worker: true, Env: []string{lab.KeepTickets}},
 	},
 	{
 		title:     "Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:",
 		scenarios: openmatch.Scenarios, face: lab.GRPC,
-		connect: func(b *benchmark) error { b.options.Token = b.program.openMatchToken(); return nil },
+		readCredentials: func(b *benchmark) error { b.options.Token = b.program.openMatchToken(); return nil },
 	},
 	{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",
@@ -47,7 +48,7 @@ var families = []family{
 		title:     "Scenarios of the realtime lobby, over WebSocket:",
 		scenarios: realtime.Scenarios, face: lab.Realtime,
 		lab: lab.Options{Worker: true, Faces: []lab.Face{lab.Realtime}, Env: lab.OpenLobby()},
-		connect: func(b *benchmark) error {
+		readCredentials: func(b *benchmark) error {
 			b.options.Token = b.program.variable("DIRECTOR_BENCH_PROJECT_TOKEN")
 			return nil
 		},

@@ -47,10 +47,10 @@ func (p *program) addMeasurement(cmd *cobra.Command, check func(args []string) e
 	}
 }
 
-// laboratories returns what starts laboratories with the director's binary, and this machine, whose version of Postgres
+// labStarter returns what starts laboratories with the director's binary, and this machine, whose version of Postgres
 // each start sets: read it only after one. Laboratories share their players, whose tokens are made once. Env of a
 // laboratory's options is added to the environment.
-func (p *program) laboratories() (proof.StartFunc, *machine, error) {
+func (p *program) labStarter() (proof.StartFunc, *machine, error) {
 	issuer, err := devlogin.New()
 	if err != nil {
 		return nil, nil, err

@@ -44,7 +44,7 @@ func (p *program) prove() *cobra.Command {
 	flags.BoolVar(&job.options.Quick, "quick", false,
 		"Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.StringVar(&job.plots, "plots", "", "Draw the latencies of each experiment as SVG into this directory")
-	p.addMeasurement(cmd, job.check, job.run)
+	p.addMeasurement(cmd, job.checkFlags, job.run)
 	return cmd
 }
 
@@ -59,11 +59,16 @@ type proving struct {
 // mostRounds is far more than a median needs.
 const mostRounds = 100
 
-// check selects the experiments, in their usual order.
-func (j *proving) check(names []string) error {
+// checkFlags refuses wrong flags, and selects the named experiments.
+func (j *proving) checkFlags(names []string) error {
 	if j.options.Rounds < 1 || j.options.Rounds > mostRounds {
 		return fmt.Errorf("%d rounds: there must be 1 to %d", j.options.Rounds, mostRounds)
 	}
+	return j.selectExperiments(names)
+}
+
+// selectExperiments selects the named experiments in their usual order; all without names.
+func (j *proving) selectExperiments(names []string) error {
 	unknown, all := slices.Clone(names), []string{}
 	for _, e := range proof.Experiments() {
 		all = append(all, e.Name)
@@ -80,18 +85,18 @@ func (j *proving) check(names []string) error {
 
 // run runs one experiment after another. When one fails, the others are still run and printed.
 func (j *proving) run(ctx context.Context) error {
-	start, here, err := j.program.laboratories()
+	startLab, machine, err := j.program.labStarter()
 	if err != nil {
 		return err
 	}
 	found, o := findings{Quick: j.options.Quick, Rounds: j.options.Rounds}, j.options
-	o.Start = start
+	o.Start = startLab
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
 		section, err := e.Run(ctx, o)
 		if ctx.Err() != nil { // Ctrl-C: findings of a part would look like those of all
-			return err
+			return errors.Join(err, context.Cause(ctx))
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
@@ -99,7 +104,7 @@ func (j *proving) run(ctx context.Context) error {
 		}
 		found.Experiments = append(found.Experiments, section)
 	}
-	found.Machine = here.measured()
+	found.Machine = machine.measured() // after the experiments: each start of a laboratory sets its version of Postgres
 	if len(found.Experiments) > 0 {
 		failed = append(failed, found.write(j.program.out))
 	}
@@ -133,10 +138,10 @@ func (f findings) write(out cli.Output) error {
 	var lines [][]any
 	var notes strings.Builder
 	for _, e := range f.Experiments {
-		for _, one := range e.Findings {
-			lines = append(lines, []any{e.Name, one.Claim, one.Measured, one.Asked, one.Met})
-			if one.Note != "" {
-				fmt.Fprintf(&notes, "%s, %s: %s\n", e.Name, one.Claim, one.Note)
+		for _, finding := range e.Findings {
+			lines = append(lines, []any{e.Name, finding.Claim, finding.Measured, finding.Asked, finding.Met})
+			if finding.Note != "" {
+				fmt.Fprintf(&notes, "%s, %s: %s\n", e.Name, finding.Claim, finding.Note)
 			}
 		}
 	}

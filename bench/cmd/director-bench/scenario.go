@@ -154,7 +154,7 @@ func (b *benchmark) run(ctx context.Context) error {
 // inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
 // two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
-	start, here, err := b.program.laboratories()
+	startLab, machine, err := b.program.labStarter()
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	o.Replicas = b.replicas
 	o.Env = append(slices.Clone(o.Env), "DIRECTOR_OM_REGISTRATION="+b.registrationWindow.String(),
 		"DIRECTOR_ORCHESTRATOR_AGENT_KEYS="+b.options.AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS="+b.options.AdminKey)
-	l, mint, err := start(ctx, o) // sets here.Postgres
+	l, mint, err := startLab(ctx, o) // sets machine.Postgres
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	defer end()
 	b.options.URLs, b.options.Meter = lab.Addresses(l.Replicas, b.family.face), l
 	b.options.AccessToken, b.options.FleetToken, b.options.OpsToken = mint, l.FleetToken, l.OpsToken
-	return b.measure(ctx, *here)
+	return b.measure(ctx, *machine)
 }
 
 // measure makes one run after another, with every number of callers, and prints them.
@@ -196,8 +196,8 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
-	if b.family.connect != nil {
-		if err := b.family.connect(b); err != nil {
+	if b.family.readCredentials != nil {
+		if err := b.family.readCredentials(b); err != nil {
 			return err
 		}
 	}
