@@ -11,12 +11,15 @@ const contextLines = 3
 
 // maxDiffCells bounds the table of a diff, whose size is the product of the numbers of lines that differ: 16 MiB. What
 // is larger is shown as removed and added as a whole.
-const maxDiffCells = 4 << 20
+const maxDiffCells = 4 << 20 // of 4 bytes
+
+// noLineBreak is what the unified format has below a text's last line if that one ends without a line break.
+const noLineBreak = "\n\\ No newline at end of file\n"
 
 // diffLine is a line of a diff: ' ' in both, '-' in the first, '+' in the second.
 type diffLine struct {
 	mark byte
-	text string
+	text string // with its line break, if it has one
 }
 
 // unifiedDiff returns the differences of two texts in the unified format, "" for equal ones.
@@ -24,7 +27,7 @@ func unifiedDiff(fromTitle, toTitle, from, to string) string {
 	if from == to {
 		return ""
 	}
-	lines := diffLines(splitLines(from), splitLines(to))
+	lines := diffLines(slices.Collect(strings.Lines(from)), slices.Collect(strings.Lines(to)))
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", fromTitle, toTitle)
 	fromLine, toLine := 1, 1
@@ -49,14 +52,6 @@ func unifiedDiff(fromTitle, toTitle, from, to string) string {
 	return out.String()
 }
 
-// splitLines returns no line for an empty text, and none behind the last line break.
-func splitLines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
 // hunkEnd returns the end of the hunk that begins at a line, or the line itself if no change is near.
 func hunkEnd(lines []diffLine, begin int) int {
 	isChange := func(l diffLine) bool { return l.mark != ' ' }
@@ -78,23 +73,33 @@ func hunkEnd(lines []diffLine, begin int) int {
 
 // writeHunk writes the lines below a header with the numbers of the first line in both texts, and how many each has.
 func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
-	// The lines of one text: skip is the mark of those that only the other one has.
-	count := func(skip byte) (n int) {
+	// otherMark is that of the lines that only the other text has.
+	span := func(firstLine int, otherMark byte) string {
+		n := 0
 		for _, l := range lines {
-			if l.mark != skip {
+			if l.mark != otherMark {
 				n++
 			}
 		}
-		return n
+		if n == 0 {
+			firstLine-- // the format names the line before the hunk then
+		}
+		return fmt.Sprintf("%d,%d", firstLine, n)
 	}
-	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", fromLine, count('+'), toLine, count('-'))
+	fmt.Fprintf(out, "@@ -%s +%s @@\n", span(fromLine, '+'), span(toLine, '-'))
 	for _, l := range lines {
-		fmt.Fprintf(out, "%c%s\n", l.mark, l.text)
+		text, hasBreak := strings.CutSuffix(l.text, "\n")
+		fmt.Fprintf(out, "%c%s", l.mark, text)
+		if hasBreak {
+			out.WriteByte('\n')
+		} else {
+			out.WriteString(noLineBreak)
+		}
 	}
 }
 
-// diffLines returns the lines of both texts, in order, with as many as possible marked equal, as long as those that
-// differ are within maxDiffCells.
+// diffLines returns the lines of both texts, in order, with as many as possible marked equal; if the table of what is
+// between the common beginning and end would exceed maxDiffCells, with none of that marked equal.
 func diffLines(a, b []string) (lines []diffLine) {
 	// Equal beginnings and ends need no table: usually little differs.
 	begin := 0
@@ -111,14 +116,14 @@ func diffLines(a, b []string) (lines []diffLine) {
 		}
 	}
 	add(' ', a[:begin])
-	lines = append(lines, compareLines(a[begin:len(a)-end], b[begin:len(b)-end])...)
+	lines = append(lines, diffByTable(a[begin:len(a)-end], b[begin:len(b)-end])...)
 	add(' ', a[len(a)-end:])
 	return lines
 }
 
-// compareLines returns the lines of both texts, in order: those of the longest common subsequence are marked equal, or
-// none beyond maxDiffCells.
-func compareLines(a, b []string) (lines []diffLine) {
+// diffByTable returns the lines of both texts, in order: those of a longest common subsequence are marked equal, or
+// none if the table would exceed maxDiffCells.
+func diffByTable(a, b []string) (lines []diffLine) {
 	width := len(b) + 1
 	if (len(a)+1)*width > maxDiffCells {
 		for _, text := range a {

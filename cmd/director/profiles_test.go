@@ -155,6 +155,9 @@ func TestUnifiedDiff(t *testing.T) {
 		return strings.ReplaceAll("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n", skip, "")
 	}
 	require.Empty(t, unifiedDiff("a", "b", "x\n", "x\n"))
+	require.Equal(t, "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-x\n+x\n\\ No newline at end of file\n", unifiedDiff("a", "b", "x\n", "x"))
+	require.Equal(t, "--- a\n+++ b\n@@ -0,0 +1,2 @@\n+x\n+y\n", unifiedDiff("a", "b", "", "x\ny\n"))
+	require.Equal(t, "--- a\n+++ b\n@@ -1,1 +0,0 @@\n-x\n", unifiedDiff("a", "b", "x\n", ""))
 	require.Equal(t, "--- a\n+++ b\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n", unifiedDiff("a", "b", numbered("none"), numbered("5\n6\n")[:8]+"6\n"+numbered("5\n6\n")[8:]))
 	far := strings.Replace(strings.Replace(numbered("none"), "\n3\n", "\nthree\n", 1), "\n18\n", "\neighteen\n", 1)
 	require.Equal(t, 2, strings.Count(unifiedDiff("a", "b", numbered("none"), far), "@@ -"), "two changes far apart are two hunks")
