@@ -212,7 +212,7 @@ func (p erasedPlayer) forgetInRooms(ctx context.Context, region string) error {
 		return err
 	}
 	p.pass.changedRows += int64(len(rooms))
-	p.pass.store.announce(turn)
+	p.pass.store.wakeReplicas(turn)
 	for _, result := range turn.stepResults {
 		// A room that has ended names nobody any more. After any other error the erasure is tried again.
 		hasEnded := errors.Is(result.err, lobby.ErrNotFound) || errors.Is(result.err, errRoomEnds)

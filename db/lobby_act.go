@@ -51,7 +51,7 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	if err != nil {
 		return lobbyError(err)
 	}
-	s.announce(t)
+	s.wakeReplicas(t)
 	t.answerInvitations()
 	t.answerCancels()
 	for i, r := range t.stepResults {

@@ -17,9 +17,10 @@ import (
 // director's own role in the database, and a store that knows the room's type. RoomAct is safe for concurrent use.
 //
 // All calls return these errors: NotFound, "lobby_unknown", without the project or the room; Conflict, "room_refuses",
-// and "room_type_unknown" where the store does not know the type of the room; Unavailable.
+// and "room_type_unknown" where the store does not know the type of the room; Elsewhere where another cell serves the
+// project; Unavailable.
 type RoomAct struct {
-	operator          Act
+	act               Act // of a person or a backend
 	projectID, roomID string
 }
 
@@ -29,34 +30,34 @@ func (a Act) InRoom(project, room string) RoomAct { return RoomAct{a, project, r
 // Kick takes a player out of the room, and ends the player's invitations. The player may join again. Errors: NotFound,
 // "player_not_in_room".
 func (r RoomAct) Kick(ctx context.Context, player string) error {
-	return r.moderate(ctx, "lobby.player_kicked", r.types().ExpelPlayer(player, "kicked"),
+	return r.moderate(ctx, "lobby.player_kicked", r.roomTypes().ExpelPlayer(player, "kicked"),
 		map[string]any{"player": player})
 }
 
 // Ban takes a player out of the room, who may not join again for a time; 0: while the room lives.
-func (r RoomAct) Ban(ctx context.Context, player string, lasts time.Duration) error {
-	return r.punish(ctx, "lobby.player_banned", lobby.Sanction{Player: player, IsBan: true}, lasts)
+func (r RoomAct) Ban(ctx context.Context, player string, duration time.Duration) error {
+	return r.punish(ctx, "lobby.player_banned", lobby.Sanction{Player: player, IsBan: true}, duration)
 }
 
 // Mute makes the room refuse what a player says for a time; 0: while the room lives.
-func (r RoomAct) Mute(ctx context.Context, player string, lasts time.Duration) error {
-	return r.punish(ctx, "lobby.player_muted", lobby.Sanction{Player: player, IsMute: true}, lasts)
+func (r RoomAct) Mute(ctx context.Context, player string, duration time.Duration) error {
+	return r.punish(ctx, "lobby.player_muted", lobby.Sanction{Player: player, IsMute: true}, duration)
 }
 
-func (r RoomAct) punish(ctx context.Context, kind string, s lobby.Sanction, lasts time.Duration) error {
-	now := r.operator.store.Now()
+func (r RoomAct) punish(ctx context.Context, eventKind string, s lobby.Sanction, duration time.Duration) error {
+	now := r.act.store.Now()
 	facts := map[string]any{"player": s.Player}
-	if lasts > 0 {
-		s.EndsAt = now.Add(lasts).UTC()
-		facts["seconds"] = int(lasts.Seconds())
+	if duration > 0 {
+		s.EndsAt = now.Add(duration).UTC()
+		facts["seconds"] = int(duration.Seconds())
 	}
-	s.Reason = r.operator.reason
-	return r.moderate(ctx, kind, r.types().PunishPlayer(s, now), facts)
+	s.Reason = r.act.reason
+	return r.moderate(ctx, eventKind, r.roomTypes().PunishPlayer(s, now), facts)
 }
 
 // Pardon ends the ban and the mute of a player, and is no error without either.
 func (r RoomAct) Pardon(ctx context.Context, player string) error {
-	return r.moderate(ctx, "lobby.player_pardoned", r.types().PardonPlayer(player), map[string]any{"player": player})
+	return r.moderate(ctx, "lobby.player_pardoned", r.roomTypes().PardonPlayer(player), map[string]any{"player": player})
 }
 
 // Change changes settings of the room, whichever member owns the room.
@@ -68,7 +69,7 @@ func (r RoomAct) Change(ctx context.Context, c lobby.Change) error {
 	addFact(facts, "private", c.IsPrivate)
 	addFact(facts, "locked", c.IsLocked)
 	addFact(facts, "max_members", c.MaxMembers)
-	return r.moderate(ctx, "lobby.changed", r.types().ReconfigureRoom(c), facts)
+	return r.moderate(ctx, "lobby.changed", r.roomTypes().ReconfigureRoom(c), facts)
 }
 
 func addFact[T any](facts map[string]any, name string, value *T) {
@@ -79,24 +80,24 @@ func addFact[T any](facts map[string]any, name string, value *T) {
 
 // Close ends the room: its members leave the room and the queue. The next session that joins the id makes a new room.
 func (r RoomAct) Close(ctx context.Context) error {
-	return r.moderate(ctx, "lobby.closed", r.types().CloseRoom(), map[string]any{})
+	return r.moderate(ctx, "lobby.closed", r.roomTypes().CloseRoom(), map[string]any{})
 }
 
 // Announce sends the members a message from the room itself. The event has the type of the message, and not its data.
 func (r RoomAct) Announce(ctx context.Context, kind string, data json.RawMessage) error {
-	return r.moderate(ctx, "lobby.messaged", r.types().AnnounceMessage(kind, data), map[string]any{"type": kind})
+	return r.moderate(ctx, "lobby.messaged", r.roomTypes().AnnounceMessage(kind, data), map[string]any{"type": kind})
 }
 
-func (r RoomAct) types() *lobby.Types { return r.operator.store.cfg.RoomTypes }
+func (r RoomAct) roomTypes() *lobby.Types { return r.act.store.cfg.RoomTypes }
 
 // moderate runs an action in the room that is no member's, and writes its event.
-func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, facts map[string]any) error {
-	s := r.operator.store
+func (r RoomAct) moderate(ctx context.Context, eventKind string, action lobby.Action, facts map[string]any) error {
+	s := r.act.store
 	region, err := s.regionOfLobby(ctx, r.projectID, r.roomID)
 	if err != nil {
 		return err
 	}
-	step := lobbyStep{action: LobbyAction{Region: region, ProjectID: r.projectID, RoomID: r.roomID, Act: act}}
+	step := lobbyStep{action: LobbyAction{Region: region, ProjectID: r.projectID, RoomID: r.roomID, Act: action}}
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
@@ -107,18 +108,18 @@ func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, fa
 			if err := turn.stepResults[0].err; err != nil {
 				return err
 			}
-			return r.logEvent(ctx, q, region, kind, facts)
+			return r.logEvent(ctx, q, region, eventKind, facts)
 		})
 	})
 	if err != nil {
 		return moderationError(err)
 	}
-	s.announce(turn)
+	s.wakeReplicas(turn)
 	return nil
 }
 
-// regionOfLobby returns the region of a project. Errors: NotFound, "lobby_unknown", also for an id that no room can
-// have; Unavailable.
+// regionOfLobby returns the region of the project of a room. Errors: NotFound, "lobby_unknown", also for an id that no
+// room can have; Elsewhere; Unavailable.
 func (s *Store) regionOfLobby(ctx context.Context, project, room string) (string, error) {
 	region, err := s.ProjectRegion(ctx, project)
 	if fault.Is(err, fault.NotFound) {
@@ -153,8 +154,8 @@ func moderationError(err error) error {
 
 // logEvent records the event of a change. Without an actor, the event names the login of the database, as the events of
 // the functions of schema ops do.
-func (r RoomAct) logEvent(ctx context.Context, q *query.Queries, region, kind string, facts map[string]any) error {
-	actor := r.operator.actor
+func (r RoomAct) logEvent(ctx context.Context, q *query.Queries, region, eventKind string, facts map[string]any) error {
+	actor := r.act.actor
 	if actor == "" {
 		login, err := q.Login(ctx)
 		if err != nil {
@@ -163,12 +164,12 @@ func (r RoomAct) logEvent(ctx context.Context, q *query.Queries, region, kind st
 		actor = login
 	}
 	facts["project"], facts["room"] = r.projectID, r.roomID
-	if r.operator.reason != "" {
-		facts["reason"] = r.operator.reason
+	if r.act.reason != "" {
+		facts["reason"] = r.act.reason
 	}
 	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
-	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
+	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: eventKind, Actor: actor, Detail: detail})
 }

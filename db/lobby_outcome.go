@@ -32,7 +32,7 @@ func (s *Store) DeliverTicketOutcomes(ctx context.Context, region string, batch 
 		return 0, frame.Classify(err)
 	}
 	if turn != nil {
-		s.announce(turn)
+		s.wakeReplicas(turn)
 	}
 	return delivered, nil
 }
@@ -124,7 +124,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 		return 0, frame.Classify(err)
 	}
 	if turn != nil {
-		s.announce(turn)
+		s.wakeReplicas(turn)
 	}
 	return n, nil
 }

@@ -72,7 +72,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 		return PlayerTicketAnswer{}, frame.Classify(err)
 	}
 	if turn != nil {
-		s.announce(turn)
+		s.wakeReplicas(turn)
 	}
 	return request.answer, nil
 }

@@ -44,7 +44,7 @@ func lockingSessions(run func(further []string) error) error {
 
 // actIn runs steps in a transaction, which calls actIn once: it locks the sessions of steps with an epoch and further
 // sessions, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. The caller may
-// have locked all further sessions before. Call announce after the commit. Errors: lockMoreError, only if an action
+// have locked all further sessions before. Call wakeReplicas after the commit. Errors: lockMoreError, only if an action
 // enqueues; those of statements. The errors of steps are in their results.
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep,
 	further []string) (*lobbyTurn, error) {
@@ -282,9 +282,9 @@ func (t *lobbyTurn) unlockedSessions() (ids []string) {
 	return ids
 }
 
-// announce wakes the replicas with members of the rooms that changed, the replicas of sessions that were invited or
+// wakeReplicas wakes the replicas with members of the rooms that changed, the replicas of sessions that were invited or
 // removed, and the followers of the queue.
-func (s *Store) announce(t *lobbyTurn) {
+func (s *Store) wakeReplicas(t *lobbyTurn) {
 	for _, i := range t.invitedRows {
 		if i.Connected {
 			t.noticeKeys = append(t.noticeKeys, i.Session)

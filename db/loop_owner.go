@@ -13,10 +13,11 @@ import (
 // LoopWorker is a worker of the director loop whose lease runs.
 type LoopWorker struct {
 	ID     uuid.UUID
-	Weight int // candidates and profiles that it decides about
+	Weight int // number of its candidates and profiles, by which workers share the profiles
 }
 
-// ProfileOwner says which worker decides for a profile.
+// ProfileOwner says which worker decides for a profile. (The column region of profiles, tickets and owners holds the
+// universe.)
 type ProfileOwner struct {
 	ProfileName   string
 	LiveVersion   int       // the version that decides
@@ -50,15 +51,14 @@ func (s *Store) LoopWorkers(ctx context.Context) ([]LoopWorker, error) {
 	return workers, frame.Classify(err)
 }
 
-// ProfileOwners returns the profiles of a universe that are not retired, by name; none while the universe's region
+// ProfileOwners returns the profiles of a universe that are not retired, by name; none while the universe
 // refuses writes. Errors: Unavailable.
 func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOwner, error) {
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))
 	for _, r := range rows {
 		o := ProfileOwner{ProfileName: r.Name, LiveVersion: int(r.Live), IsPaused: r.Paused, WorkerID: r.Worker,
-			Epoch:   r.Epoch,
-			IsOwned: r.Owned}
+			Epoch: r.Epoch, IsOwned: r.Owned}
 		if r.Shadow != nil {
 			o.ShadowVersion = int(*r.Shadow)
 		}
@@ -67,8 +67,9 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	return owners, frame.Classify(err)
 }
 
-// TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a
-// running lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
+// TakeProfiles makes a worker the owner of those of the named profiles that no worker with a running lease owns, itself
+// included, and returns the epochs of those that it took. The worker's own lease must run. TakeProfiles waits for commits
+// of former owners. Errors: Unavailable.
 func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID,
 	names []string) (epochs map[string]int64, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {

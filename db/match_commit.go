@@ -160,7 +160,7 @@ func (t *matchTx) runAndAnswer(ctx context.Context) error {
 	}
 	// After the commit, so that a process which wakes up finds the rows.
 	t.committer.store.notifySenders(t.committer.region, t.commandSenders)
-	t.lobbyRooms.announce(t.committer.store)
+	t.lobbyRooms.wakeReplicas(t.committer.store)
 	t.answer(verdicts)
 	return nil
 }

@@ -50,7 +50,7 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 	return sessions
 }
 
-// addSessionsToAsk adds the sessions that wait with proposed tickets to those that announce wakes after the commit,
+// addSessionsToAsk adds the sessions that wait with proposed tickets to those that wakeReplicas wakes after the commit,
 // since their clients have to accept.
 func (t *matchTx) addSessionsToAsk(tickets []string) {
 	t.lobbyRooms = newMatchRooms(t.committer.universe)
@@ -171,8 +171,8 @@ func (r *matchRooms) write(q *query.Queries) {
 	}
 }
 
-// announce wakes the replicas of the invited sessions and of those of addSessionToWake. Call it after the commit.
-func (r *matchRooms) announce(s *Store) {
+// wakeReplicas wakes the replicas of the invited sessions and of those of addSessionToWake. Call it after the commit.
+func (r *matchRooms) wakeReplicas(s *Store) {
 	if r == nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (r *matchRooms) announce(s *Store) {
 	}
 }
 
-// addSessionToWake adds a session whose replica announce wakes.
+// addSessionToWake adds a session whose replica wakeReplicas wakes.
 func (r *matchRooms) addSessionToWake(region, session string) {
 	r.otherSessions[region] = append(r.otherSessions[region], session)
 }

@@ -111,7 +111,7 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	}
 	// The action has taken nothing out of the queue.
 	c.leavesAlone = len(turn.queueChanges) == 0
-	s.announce(turn)
+	s.wakeReplicas(turn)
 	return nil
 }
 

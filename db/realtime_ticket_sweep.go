@@ -41,7 +41,7 @@ func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 	if err != nil {
 		return 0, frame.Classify(err)
 	}
-	toWake.announce(s)
+	toWake.wakeReplicas(s)
 	return n, nil
 }
 

@@ -45,7 +45,7 @@ func (t *sessionTx) sendNotices() {
 	}
 	// nil: none of the sessions is in a room.
 	if t.lobbyTurn != nil {
-		t.store.announce(t.lobbyTurn)
+		t.store.wakeReplicas(t.lobbyTurn)
 	}
 	t.store.notifyRealtime(t.region, t.changedSessions...)
 	t.store.notifyTickets()

@@ -17,8 +17,8 @@ import (
 type family struct {
 	title     string // of the scenarios in the help
 	scenarios []bench.Scenario
-	face      lab.Face                 // at which a process is called
-	lab       lab.Options              // faces, processes and settings of the laboratory's director
+	face      lab.Face    // at which a process is called
+	lab       lab.Options // faces, processes and settings of the laboratory's director
 	// readCredentials sets the credentials of callers of a director that runs elsewhere; nil: setOrchestratorKeys does.
 	readCredentials func(b *benchmark) error
 }

@@ -36,13 +36,12 @@ type Options struct {
 type Fake struct {
 	faultqueue.Queue[Fault]
 
-	opt    Options
-	mux    *http.ServeMux
-	limits map[string]*rate.Limiter
-	ctx    context.Context // of webhooks; Close ends it
-	cancel context.CancelFunc
-	// also the game servers of Run
-	hooks sync.WaitGroup
+	opt        Options
+	mux        *http.ServeMux
+	limits     map[string]*rate.Limiter
+	background sync.WaitGroup  // webhooks and the game servers of Run
+	ctx        context.Context // of background; Close ends it
+	cancel     context.CancelFunc
 
 	mu         sync.Mutex
 	byID       map[string]*deployment
@@ -78,10 +77,10 @@ func limiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
 }
 
-// Close ends the webhooks that are under way.
+// Close ends the webhooks and the game servers, and waits for them.
 func (f *Fake) Close() {
 	f.cancel()
-	f.hooks.Wait()
+	f.background.Wait()
 }
 
 // AliveCount returns how many deployments run or cost money.

@@ -42,7 +42,7 @@ func (f *Fake) run(d *deployment) {
 	if f.opt.Run == nil || d.failed {
 		return
 	}
-	f.hooks.Go(func() {
+	f.background.Go(func() {
 		ctx, cancel := context.WithCancel(f.ctx)
 		defer cancel()
 		if !pause(ctx, time.Until(d.ready)) {

@@ -24,7 +24,7 @@ func (f *Fake) hookAt(d *deployment, url string, at time.Time) {
 	if url == "" {
 		return
 	}
-	f.hooks.Go(func() {
+	f.background.Go(func() {
 		timer := time.NewTimer(time.Until(at))
 		defer timer.Stop()
 		select {

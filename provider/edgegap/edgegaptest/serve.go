@@ -37,7 +37,7 @@ func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, an
 			write(w, http.StatusUnauthorized, message("Invalid token"))
 			return
 		}
-		fault, allowed := f.enter(op)
+		fault, allowed := f.admitCall(op)
 		if !allowed || fault == TooMany || fault == TooManyRetryAfter {
 			if fault == TooManyRetryAfter {
 				w.Header().Set("Retry-After", "7")
@@ -57,7 +57,9 @@ func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, an
 	})
 }
 
-func (f *Fake) enter(op string) (fault Fault, allowed bool) {
+// admitCall counts a call, and returns the fault that it meets. Calls beyond the rate are not allowed; operations without
+// a limit, such as app, have no rate.
+func (f *Fake) admitCall(op string) (fault Fault, allowed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[op]++
