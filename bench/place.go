@@ -9,7 +9,7 @@ import (
 type place struct {
 	region, mode string
 	body         []byte // of matchmake for one player
-	step         string // of matchmake. A hot mode has its own: what it may harm is the latency of the others
+	step         string // of matchmake; a hot mode has its own, so that its effect on the others shows
 }
 
 // places are the regions and modes of a run.
@@ -20,8 +20,8 @@ type places struct {
 	hotShare float64
 }
 
-// placeRequest is the body of matchmake.
-type placeRequest struct {
+// matchmakeRequest is the body of matchmake.
+type matchmakeRequest struct {
 	Region     string   `json:"region"`
 	Mode       string   `json:"mode"`
 	Party      []string `json:"party,omitempty"`
@@ -47,7 +47,7 @@ func newPlaces(id string, l Load) places {
 			case l.HotShare > 0:
 				step = "matchmake, others"
 			}
-			body := encode(placeRequest{Region: region, Mode: mode, MaxPlayers: l.Players})
+			body := encode(matchmakeRequest{Region: region, Mode: mode, MaxPlayers: l.Players})
 			p.list = append(p.list, place{region, mode, body, step})
 		}
 	}
@@ -59,12 +59,17 @@ func (p places) draw(random *rand.Rand) place {
 	if len(p.list) == 1 {
 		return p.list[0]
 	}
-	region, mode := random.IntN(len(p.regions)), random.IntN(len(p.modes))
-	if p.hotShare > 0 {
-		mode = 0
-		if random.Float64() >= p.hotShare {
-			mode = 1 + random.IntN(len(p.modes)-1)
-		}
+	return p.list[random.IntN(len(p.regions))*len(p.modes)+p.drawMode(random)]
+}
+
+// drawMode draws the index of a mode, the first one with hotShare if that is set.
+func (p places) drawMode(random *rand.Rand) int {
+	switch {
+	case p.hotShare == 0:
+		return random.IntN(len(p.modes))
+	case random.Float64() < p.hotShare:
+		return 0
+	default:
+		return 1 + random.IntN(len(p.modes)-1)
 	}
-	return p.list[region*len(p.modes)+mode]
 }

@@ -59,7 +59,7 @@ func (w *world) reservedSeat(c *Caller) (s seat, err error) {
 
 // reserve gets seats for a party of a caller with one call.
 func (w *world) reserve(caller int, at place) (err error) {
-	request := placeRequest{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
+	request := matchmakeRequest{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
 	party := make([]player, partySize)
 	for i := range party {
 		if party[i], err = w.nextPlayer(); err != nil {

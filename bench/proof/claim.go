@@ -13,10 +13,10 @@ type claim struct {
 	target target
 }
 
-// target is met by values up to its limit, or from it on. NaN and infinity meet none.
+// target is met by values up to its limit, or from it on. NaN meets none, and infinity no lower limit.
 type target struct {
-	limit  float64
-	isMost bool
+	limit        float64
+	isUpperLimit bool
 }
 
 func atMost(limit float64) target  { return target{limit, true} }
@@ -24,15 +24,15 @@ func atLeast(limit float64) target { return target{limit, false} }
 
 // isMet reports whether a value is on the right side of the limit, or equal to it.
 func (t target) isMet(v float64) bool {
-	if t.isMost {
+	if t.isUpperLimit {
 		return v <= t.limit
 	}
 	return v >= t.limit && !math.IsInf(v, 0) // a division by nothing is not more than asked
 }
 
-// write writes the target in the unit of the measure.
-func (t target) write(in unit) string {
-	if t.isMost {
+// textIn returns the target in the unit of the measure.
+func (t target) textIn(in unit) string {
+	if t.isUpperLimit {
 		return "≤ " + in(t.limit)
 	}
 	return "≥ " + in(t.limit)
@@ -64,7 +64,7 @@ type Finding struct {
 func (all rounds) judge(claims []claim) (findings []Finding) {
 	for _, c := range claims {
 		v := c.value.take(all)
-		f := Finding{Claim: c.text, Measured: formatIn(c.value.unit, v), Asked: c.target.write(c.value.unit),
+		f := Finding{Claim: c.text, Measured: formatIn(c.value.unit, v), Asked: c.target.textIn(c.value.unit),
 			Met: c.target.isMet(v)}
 		if c.value.explain != nil {
 			f.Note = c.value.explain(all)

@@ -8,12 +8,12 @@ import (
 
 // Bounds of answers. What an assistant reads costs its user, and what is too long is not read.
 const (
-	maxAnswer    = 48 << 10 // bytes
-	defaultRows  = 20
-	maxRows      = 100
-	maxRunning   = 2 // calls at a time: the command has two connections
-	maxCall      = time.Minute
-	omittedWords = "\n(the rest is omitted: it is longer than an answer may be)\n"
+	maxAnswer       = 48 << 10 // bytes
+	defaultRows     = 20
+	maxRows         = 100
+	maxRunningCalls = 2 // calls at a time: the command has two connections
+	callTimeout     = time.Minute
+	omittedWords    = "\n(the rest is omitted: it is longer than an answer may be)\n"
 )
 
 // cutText cuts a text to the length of an answer.

@@ -30,8 +30,8 @@ type Options struct {
 	ErrorText func(error) error
 }
 
-// maxRequest bounds a request, in bytes: the arguments of a tool are a few names.
-const maxRequest = 64 << 10
+// maxRequestBytes bounds a request, in bytes: the arguments of a tool are a few names.
+const maxRequestBytes = 64 << 10
 
 // instructions tell the assistant what it is connected to.
 const instructions = "This server reads one installation of Lattice Director, the control plane of multiplayer " +
@@ -42,7 +42,7 @@ const instructions = "This server reads one installation of Lattice Director, th
 
 // Serve answers requests until the input ends or ctx does.
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
-	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
+	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequestBytes})
 	// The operator or the assistant has ended the conversation.
 	if hasEnded := ctx.Err() != nil || errors.Is(err, io.EOF); hasEnded {
 		return nil
@@ -52,8 +52,9 @@ func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser)
 
 func newServer(o Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "lattice-director", Title: "Lattice Director", Version: o.Version},
+		// Without capabilities the library would offer logging.
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	t := tools{options: o, runningCalls: make(chan struct{}, maxRunning)}
+	t := tools{options: o, runningCalls: make(chan struct{}, maxRunningCalls)}
 	addTool(s, t, "doctor", "What is wrong with the installation, the worst first, with the cause and what to do. "+
 		"It checks the database, replicas, workers, keys, game servers, refused players, waiting tickets and pools.",
 		t.runDoctor)
@@ -70,13 +71,13 @@ func newServer(o Options) *mcp.Server {
 	return s
 }
 
-// addTool adds a tool that reads. Of the calls of all tools maxRunning run at a time, and each ends after maxCall.
+// addTool adds a tool that reads. Of the calls of all tools maxRunningCalls run at a time, and each ends after callTimeout.
 func addTool[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
 	tool := &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}
 	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		// Counted from before the wait for a turn: an assistant waits no longer than this.
-		ctx, cancel := context.WithTimeout(ctx, maxCall)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		select {
 		case t.runningCalls <- struct{}{}:

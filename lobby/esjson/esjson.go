@@ -1,6 +1,7 @@
 // Package esjson reads and writes JSON as JSON.parse and JSON.stringify of ECMAScript do, for checksums and messages
 // that clients written in JavaScript compare. encoding/json alone differs: it escapes <, >, & and U+2028, keeps -0, and
-// prints integers that no float64 holds.
+// prints integers that no float64 holds. Two things differ from JSON.stringify: keys are sorted bytewise, and an int or
+// int64 keeps all its digits.
 //
 // A value is nil, a bool, a float64, a string, a []any, or a map[string]any.
 package esjson
@@ -151,6 +152,8 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[plain:]...), '"')
 }
 
+// appendEscaped appends a character that cannot stand in a string as it is: a control character, a quote, a backslash,
+// or what was no UTF-8.
 func appendEscaped(dst []byte, r rune) []byte {
 	switch r {
 	case '"', '\\':

@@ -174,7 +174,7 @@ func (c *connection) closeUnused() {
 // the name's owner must not configure this client.
 func (c *connections) newConnection(at address) (*connection, error) {
 	conn := &connection{address: at}
-	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
+	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.dialOptions(),
 		grpc.WithTransportCredentials(c.dialer.callCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			raw, err := c.dialer.outbound.Dial(ctx, at.host, addr)

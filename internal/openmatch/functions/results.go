@@ -24,7 +24,7 @@ func newRESTClient(d dialer) *restClient {
 	transport := d.newTransport()
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &restClient{
-		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: noRedirect}, urlScheme: d.httpScheme(),
+		http: &http.Client{Transport: d.tracing.wrapTransport(transport), CheckRedirect: noRedirect}, urlScheme: d.httpScheme(),
 		maxAnswerBytes: maxAnswer, closeIdle: transport.CloseIdleConnections,
 	}
 }

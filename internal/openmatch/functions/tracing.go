@@ -15,8 +15,8 @@ import (
 // does nothing. OpenTelemetry metrics are off: Prometheus counts calls.
 type tracing struct{ provider trace.TracerProvider }
 
-// ofClient traces outgoing calls over gRPC.
-func (t tracing) ofClient() []grpc.DialOption {
+// dialOptions are those of a connection whose calls over gRPC are traced.
+func (t tracing) dialOptions() []grpc.DialOption {
 	if t.provider == nil {
 		return nil
 	}
@@ -25,8 +25,8 @@ func (t tracing) ofClient() []grpc.DialOption {
 		otelgrpc.WithMeterProvider(noop.NewMeterProvider())))}
 }
 
-// ofHTTP traces outgoing requests over HTTP.
-func (t tracing) ofHTTP(next http.RoundTripper) http.RoundTripper {
+// wrapTransport returns a transport that traces the requests of next.
+func (t tracing) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	if t.provider == nil {
 		return next
 	}
