@@ -3,8 +3,8 @@
 // the director. Tests and measurements use it.
 //
 // An agent only answers polls and executes commands. When its connection ends it connects again, as the same process
-// with the same rooms. In one point it is stricter than the original: it returns an error for every frame that the
-// protocol does not allow exactly so, while the original ends its game server only at a frame that it cannot parse.
+// with the same rooms. In one point it is stricter than the original: Run ends at every frame that is not exactly as the
+// protocol has it, while the original ends its game server only at a frame that it cannot parse.
 package agents
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	RoomTypes      []string
 
 	HTTPClient *http.Client   // dials; nil is http.DefaultClient
-	Random     func() float64 // of [0, 1), spreads reconnects; nil is math/rand/v2
+	Random     func() float64 // returns a number of [0, 1), which spreads reconnects; nil is rand.Float64
 
 	// Send, unless nil, is called for each frame with its topic, instead of sending it. It may call send now, later,
 	// from another goroutine, twice, or never, so that tests can delay, repeat and drop frames. The agent reads the
@@ -48,17 +48,17 @@ type Agent struct {
 	game *game
 
 	mu         sync.Mutex
-	instanceID string // empty while not greeted
-	echoes     []echo
+	instanceID string // "" while the orchestrator has not sent hello
+	waits      []statusWait
 }
 
-// echo waits for a poll that confirms status.
-type echo struct {
+// statusWait is a call of Drain or Undrain that waits for a poll with this status.
+type statusWait struct {
 	status string
-	done   chan error // has room for the one answer
+	done   chan error // has room for the one result
 }
 
-// New makes a game server without rooms. It does nothing before Run.
+// New returns a game server without rooms. It does nothing before Run.
 func New(cfg Config) *Agent {
 	return &Agent{cfg: cfg, game: newGame(wire.Snapshot{
 		Name: cfg.Name, ProcessUID: newProcessUID(), AgentVersion: "8.0.0", ProtocolVersion: wire.Version,
@@ -88,14 +88,14 @@ func (a *Agent) setInstanceID(id string) {
 	a.instanceID = id
 }
 
-// Snapshot returns the state that the agent would report now. The caller must not change it.
+// Snapshot returns the state that the agent would report now. The caller must not change its lists and maps.
 func (a *Agent) Snapshot() wire.Snapshot {
 	s, _ := a.game.currentState()
 	return s
 }
 
-// OpenRoom creates a room as the game's code does. Errors: a room has this id, or the type is not defined.
-func (a *Agent) OpenRoom(id, kind string) error { return a.game.openRoom(id, kind, wire.Local) }
+// OpenRoom makes a room as the game's code does. It returns an error if a room has this id, or the type is not defined.
+func (a *Agent) OpenRoom(id, kind string) error { return a.game.openRoom(id, kind) }
 
 // CloseRoom removes a room and reports whether there was one.
 func (a *Agent) CloseRoom(id string) bool { return a.game.closeRoom(id) }

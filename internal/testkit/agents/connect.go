@@ -11,7 +11,7 @@ import (
 
 // The errors that end Run.
 var (
-	ErrGarbled      = errors.New("frame that would end a game server")
+	ErrGarbled      = errors.New("frame that the protocol does not allow")
 	ErrIncompatible = errors.New("orchestrator of another major version")
 )
 
@@ -26,24 +26,27 @@ const (
 // ErrIncompatible if the orchestrator speaks another major version, or ErrGarbled. When ctx ends, the connection is
 // cut, as if the process were killed.
 func (a *Agent) Run(ctx context.Context) error {
-	for attempt := 0; ; attempt++ {
+	attempt := 0 // since the last hello
+	for {
 		greeted, err := a.connectOnce(ctx)
 		// The polls that would confirm a status do not come any more.
-		a.answerEchoes(ErrDisconnected, func(echo) bool { return true })
-		switch {
-		case ctx.Err() != nil:
+		a.endWaits(ErrDisconnected, func(statusWait) bool { return true })
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case errors.Is(err, ErrGarbled), errors.Is(err, ErrIncompatible):
+		}
+		if errors.Is(err, ErrGarbled) || errors.Is(err, ErrIncompatible) {
 			return err
-		case greeted:
-			attempt = 0
 		}
 		if a.cfg.Closed != nil {
 			a.cfg.Closed(err)
 		}
+		if greeted {
+			attempt = 0
+		}
 		if err := waitFor(ctx, backoffPause(attempt, a.randomShare())); err != nil {
 			return err
 		}
+		attempt++
 	}
 }
 
@@ -54,18 +57,19 @@ func (a *Agent) randomShare() float64 {
 	return rand.Float64()
 }
 
-// backoffPause returns how long the agent waits before it connects again: a random part of a time that doubles from half a
-// second to half a minute. attempt counts from 0 since the last hello.
+// backoffPause returns how long the agent waits before it connects again: a random share of a time that doubles with each
+// attempt, from half a second at attempt 0 to half a minute.
 func backoffPause(attempt int, random float64) time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	atMost := longest
-	// Later ones wait for the longest in any case, and a large shift would overflow.
+	// From the sixth doubling on the time is the longest, and a large shift would overflow.
 	if attempt < 6 {
 		atMost = min(longest, first<<attempt)
 	}
 	return time.Duration(random * float64(atMost)).Truncate(time.Millisecond)
 }
 
+// waitFor waits for a duration. It returns ctx's error if ctx ends before.
 func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -77,8 +81,8 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connectOnce makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has
-// sent hello.
+// connectOnce makes one connection and serves it until it ends. It returns whether the orchestrator has sent hello, and
+// why the connection ended.
 func (a *Agent) connectOnce(ctx context.Context) (greeted bool, err error) {
 	ws, err := a.dialServer(ctx)
 	if err != nil {

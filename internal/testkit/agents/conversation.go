@@ -10,12 +10,12 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
-// conversation is one connection.
+// conversation is one connection, with what the protocol counts anew on each.
 type conversation struct {
 	agent      *Agent
 	ws         *websocket.Conn
 	wasGreeted bool
-	stateSeq   uint32 // of the last state
+	stateSeq   uint32 // of the last state; 0: none yet
 }
 
 // run reads until the connection ends. It returns the error of reading, ErrGarbled or ErrIncompatible.
@@ -34,7 +34,7 @@ func (c *conversation) run(ctx context.Context) error {
 	}
 }
 
-// receiveMessage handles a message of the orchestrator. Errors: ErrIncompatible or ErrGarbled, with which Run ends.
+// receiveMessage handles a message of the orchestrator. It returns ErrIncompatible or ErrGarbled, which end Run.
 func (c *conversation) receiveMessage(ctx context.Context, message []byte) error {
 	decoded, err := wire.Decode(message)
 	if errors.Is(err, wire.ErrVersion) {
@@ -58,16 +58,16 @@ func (c *conversation) handleHello(h wire.Hello) error {
 	if h.ProtocolVersion != wire.Version {
 		return fmt.Errorf("%w: %d", ErrIncompatible, h.ProtocolVersion)
 	}
-	// States are numbered in each conversation.
+	// The states that follow a hello are numbered from 1.
 	c.wasGreeted, c.stateSeq = true, 0
 	c.agent.setInstanceID(h.InstanceID)
 	return nil
 }
 
-// answerPoll answers in full unless the orchestrator knows the present state.
+// answerPoll sends the state of the game server, in full unless the orchestrator knows it.
 func (c *conversation) answerPoll(ctx context.Context, p wire.Poll) {
-	// The poll says what the orchestrator has recorded.
-	c.agent.answerEchoes(nil, func(e echo) bool { return e.status == p.Status })
+	// The poll says which status the orchestrator has recorded.
+	c.agent.endWaits(nil, func(w statusWait) bool { return w.status == p.Status })
 	c.stateSeq++
 	snapshot, hash := c.agent.game.currentState()
 	s := wire.State{ReqID: p.ReqID, IsFull: p.KnownHash == nil || *p.KnownHash != hash, Seq: c.stateSeq, Hash: hash,
@@ -97,7 +97,8 @@ func (a *Agent) createRoom(m wire.Command) wire.Ack {
 	return wire.Ack{CommandID: m.ID, OK: true, Room: &wire.RoomRef{ID: m.RoomID, Type: m.RoomType}}
 }
 
-// sendFrame ignores errors, as the original does: the next read says why the connection ended.
+// sendFrame sends a frame, or has Config.Send do so. It ignores errors, as the original does: the next read says why the
+// connection ended.
 func (c *conversation) sendFrame(ctx context.Context, topic string, frame []byte) {
 	send := func() {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)

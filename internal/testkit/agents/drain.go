@@ -11,38 +11,39 @@ import (
 // ErrDisconnected is returned by Drain and Undrain if the connection ends before a poll confirms the status.
 var ErrDisconnected = errors.New("disconnected from the orchestrator")
 
-// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded it. Errors:
-// that of ctx; ErrDisconnected if the connection ends before; the game server stays marked in both cases.
+// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded that. It
+// returns ctx's error, or ErrDisconnected if the connection ends before the poll: the game server stays marked in both
+// cases.
 func (a *Agent) Drain(ctx context.Context) error { return a.setStatus(ctx, wire.Draining) }
 
 // Undrain is the reverse of Drain.
 func (a *Agent) Undrain(ctx context.Context) error { return a.setStatus(ctx, wire.Active) }
 
 func (a *Agent) setStatus(ctx context.Context, status string) error {
-	e := echo{status, make(chan error, 1)}
+	wait := statusWait{status, make(chan error, 1)}
 	// Before the status changes: the poll that confirms it may come at once.
 	a.mu.Lock()
-	a.echoes = append(a.echoes, e)
+	a.waits = append(a.waits, wait)
 	a.mu.Unlock()
 	a.game.setStatus(status)
 	select {
-	case err := <-e.done:
+	case err := <-wait.done:
 		return err
 	case <-ctx.Done():
-		// Taken off the list: nobody reads the answer any more.
-		a.answerEchoes(nil, func(other echo) bool { return other == e })
+		// Only to take it off the list: nobody reads the result any more.
+		a.endWaits(nil, func(other statusWait) bool { return other == wait })
 		return ctx.Err()
 	}
 }
 
-// answerEchoes ends the waits that concerns selects.
-func (a *Agent) answerEchoes(err error, concerns func(echo) bool) {
+// endWaits ends the waits that isEnded selects, with an error or nil.
+func (a *Agent) endWaits(err error, isEnded func(statusWait) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, e := range a.echoes {
-		if concerns(e) {
-			e.done <- err // it has room, so that this does not block
+	for _, wait := range a.waits {
+		if isEnded(wait) {
+			wait.done <- err // does not block: it has room
 		}
 	}
-	a.echoes = slices.DeleteFunc(a.echoes, concerns)
+	a.waits = slices.DeleteFunc(a.waits, isEnded)
 }

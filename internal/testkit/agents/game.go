@@ -13,23 +13,23 @@ import (
 // game holds the rooms and the status of a simulated process. It is safe for concurrent use.
 type game struct {
 	mu        sync.Mutex
-	snapshot  wire.Snapshot // its rooms are current only if hash is set
-	stateHash string        // of the snapshot; empty after a change
+	snapshot  wire.Snapshot // its rooms are those of roomByID only if stateHash is set
+	stateHash string        // of the snapshot; "" after a change
 	roomByID  map[string]wire.Room
 }
 
 func newGame(s wire.Snapshot) *game {
-	s.RoomTypes = slices.SortedFunc(slices.Values(s.RoomTypes), wire.Compare)
+	s.RoomTypes = slices.SortedFunc(slices.Values(s.RoomTypes), wire.CompareTexts)
 	return &game{snapshot: s, roomByID: map[string]wire.Room{}}
 }
 
-// currentState returns the snapshot and its hash. Polls outnumber changes, so both are kept until the next change.
+// currentState returns the snapshot and its hash, which it keeps until the next change, since polls outnumber changes.
 func (g *game) currentState() (wire.Snapshot, string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.stateHash == "" {
 		g.snapshot.Rooms = slices.SortedFunc(maps.Values(g.roomByID),
-			func(a, b wire.Room) int { return wire.Compare(a.ID, b.ID) })
+			func(a, b wire.Room) int { return wire.CompareTexts(a.ID, b.ID) })
 		g.stateHash = g.snapshot.Hash()
 	}
 	return g.snapshot, g.stateHash
@@ -51,13 +51,14 @@ func (g *game) createRoom(id, kind string) error {
 	return g.addRoom(id, kind, wire.Fleet)
 }
 
-func (g *game) openRoom(id, kind, origin string) error {
+// openRoom makes a room of the game's own code.
+func (g *game) openRoom(id, kind string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.addRoom(id, kind, origin)
+	return g.addRoom(id, kind, wire.Local)
 }
 
-// addRoom is called with the mutex locked.
+// addRoom makes a room. The caller holds mu.
 func (g *game) addRoom(id, kind, origin string) error {
 	if _, exists := g.roomByID[id]; exists {
 		return errExists
@@ -70,6 +71,7 @@ func (g *game) addRoom(id, kind, origin string) error {
 	return nil
 }
 
+// closeRoom removes a room and reports whether there was one.
 func (g *game) closeRoom(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,7 +18,7 @@ func (s Snapshot) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// canonicalJSON is JSON with the keys of each object in the order of Compare, without white space.
+// canonicalJSON is JSON with the keys of each object in the order of CompareTexts, without white space.
 func (s Snapshot) canonicalJSON() []byte {
 	b := appendString([]byte(`{"agentVersion":`), s.AgentVersion)
 	b = strconv.AppendBool(append(b, `,"autoCreate":`...), s.AutoCreate)
@@ -45,6 +45,7 @@ func appendRoom(b []byte, r Room) []byte {
 	return append(b, '}')
 }
 
+// appendList writes the elements of a list, with commas between them.
 func appendList[T any](b []byte, list []T, element func([]byte, T) []byte) []byte {
 	for i, e := range list {
 		if i > 0 {
@@ -55,6 +56,7 @@ func appendList[T any](b []byte, list []T, element func([]byte, T) []byte) []byt
 	return b
 }
 
+// appendNullable writes a number, or null.
 func appendNullable(b []byte, limit *int32) []byte {
 	if limit == nil {
 		return append(b, "null"...)
@@ -62,7 +64,7 @@ func appendNullable(b []byte, limit *int32) []byte {
 	return strconv.AppendInt(b, int64(*limit), 10)
 }
 
-// escapes are those that JSON.stringify writes in two characters.
+// escapes are what JSON.stringify writes in two characters, by code unit.
 var escapes = map[uint16]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 // appendString writes a string as JSON.stringify does, which escapes only what JSON requires.
@@ -71,8 +73,8 @@ func appendString(b []byte, text string) []byte {
 	for rest := utf16Units(text); len(rest) > 0; {
 		first := rest[0]
 		rest = rest[1:]
-		switch escape, short := escapes[first]; {
-		case short:
+		switch escape, hasEscape := escapes[first]; {
+		case hasEscape:
 			b = append(b, escape...)
 		case first < ' ':
 			b = fmt.Appendf(b, `\u%04x`, first)
@@ -88,18 +90,20 @@ func appendString(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Compare orders texts as JavaScript does, by UTF-16 code units.
-func Compare(a, b string) int { return slices.Compare(utf16Units(a), utf16Units(b)) }
+// CompareTexts orders texts as JavaScript does, by UTF-16 code units.
+func CompareTexts(a, b string) int { return slices.Compare(utf16Units(a), utf16Units(b)) }
 
-func (s Snapshot) sortedLabels() []string { return slices.SortedFunc(maps.Keys(s.Labels), Compare) }
+func (s Snapshot) sortedLabels() []string {
+	return slices.SortedFunc(maps.Keys(s.Labels), CompareTexts)
+}
 
 // utf16Units returns the UTF-16 code units of a text.
 func utf16Units(text string) []uint16 {
 	u := make([]uint16, 0, len(text))
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if surrogate, is := loneSurrogate(text); is {
-			u = append(u, surrogate)
+		if unit, isLone := loneSurrogate(text); isLone {
+			u = append(u, unit)
 			size = 3 // for DecodeRuneInString they are three invalid bytes
 		} else {
 			u = utf16.AppendRune(u, r)
@@ -109,8 +113,9 @@ func utf16Units(text string) []uint16 {
 	return u
 }
 
-// loneSurrogate reads the three bytes of a surrogate, which are not valid UTF-8.
-func loneSurrogate(text string) (unit uint16, is bool) {
+// loneSurrogate returns the code unit of a surrogate that begins a text in three bytes, which are not valid UTF-8; false:
+// the text begins with something else.
+func loneSurrogate(text string) (unit uint16, isLone bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false
 	}

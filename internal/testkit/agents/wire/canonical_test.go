@@ -44,8 +44,8 @@ func TestTextsAreOrderedByUTF16(t *testing.T) {
 	t.Parallel()
 	texts := []string{"", "A", "a", "aa", "é", "\u2028", "\xed\xa0\x80", "𐀀", "\U0010FFFF", "\xed\xbf\xbf", "\uE000",
 		"\uFFFD"}
-	require.True(t, slices.IsSortedFunc(texts, Compare))
-	require.Negative(t, Compare("𐀀", "\uE000"))
+	require.True(t, slices.IsSortedFunc(texts, CompareTexts))
+	require.Negative(t, CompareTexts("𐀀", "\uE000"))
 	require.Greater(t, "𐀀", "\uE000", "bytes are ordered otherwise")
 }
 

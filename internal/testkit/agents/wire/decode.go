@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 )
 
-// ErrVersion is the error of a message of another major version. An agent that receives such a hello ends.
+// ErrVersion is the error of a message of another major version, at which an agent ends.
 var ErrVersion = errors.New("message of another major version")
 
 var instanceID = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -71,26 +72,25 @@ func decodePoll(r *reader) (Poll, error) {
 func decodeCommand(r *reader) (Command, error) {
 	c := Command{ID: r.readText(1), Op: r.readText(2)}
 	r.requiref(c.ID != "", "cmdId is empty")
-	switch c.Op {
-	case Create:
-		c.RoomID, c.RoomType = r.readText(3), r.readText(4)
-	case Destroy:
+	r.requiref(slices.Contains([]string{Create, Destroy, Drain, Undrain}, c.Op), "unknown op")
+	// Drain and Undrain have no further fields.
+	if c.Op == Create || c.Op == Destroy {
 		c.RoomID = r.readText(3)
-	// They concern no room: with further fields expectEnd fails.
-	case Drain, Undrain:
-	default:
-		r.requiref(false, "unknown op")
+	}
+	if c.Op == Create {
+		c.RoomType = r.readText(4)
 	}
 	return c, r.expectEnd()
 }
 
-// reader reads fields in their required order. After the first error it returns zero values.
+// reader reads fields in their required order. After the first error its methods return zero values, so that only
+// expectEnd returns an error.
 type reader struct {
 	restBytes []byte
-	err       error
+	err       error // the first one
 }
 
-// requiref notes an error unless ok. Only the first one counts.
+// requiref keeps an error unless ok or there is one already.
 func (r *reader) requiref(ok bool, format string, args ...any) {
 	if r.err == nil && !ok {
 		r.err = fmt.Errorf(format, args...)
@@ -109,6 +109,7 @@ func (r *reader) hasField(field, wireType uint64) bool {
 	return n > 0 && tag == field<<3|wireType
 }
 
+// readTag reads the number and the wire type of a field, which have to be these.
 func (r *reader) readTag(field, wireType uint64) {
 	r.requiref(r.hasField(field, wireType), "field %d is not where it should be", field)
 	r.readVarint()

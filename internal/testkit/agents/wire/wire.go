@@ -2,9 +2,9 @@
 // protocol major 3): it encodes what an agent sends, state and ack, and decodes what it receives, hello, poll and cmd.
 //
 // It shares no code with the director's half, server/orchestrator: tests exchange messages between the halves, so that
-// both do not share an error. Decoding is strict. A FleetAgent ends its process at a frame that it cannot parse, and
-// the agents in use have several versions; so the director sends one encoding of each message, and everything else is
-// an error.
+// both do not share an error. Decoding is strict: a FleetAgent ends its process at a frame that it cannot parse, and the
+// agents in use have several versions, so the director sends one encoding of each message, and Decode returns an error
+// for any other.
 //
 // Texts are UTF-8. A lone surrogate, which a text of JavaScript may hold, is encoded in three bytes as if it were a
 // character.
@@ -64,19 +64,19 @@ type Command struct {
 	RoomType string // of Create
 }
 
-// State is the reply to a poll. Only a full one carries its snapshot.
+// State is the reply to a poll.
 type State struct {
 	ReqID    string // of the poll
 	IsFull   bool
-	Seq      uint32 // 1, 2, 3 in each connection
-	Hash     string // of the snapshot, see Snapshot.Hash
-	Snapshot Snapshot
+	Seq      uint32   // 1, 2, 3 in each connection
+	Hash     string   // of the snapshot, see Snapshot.Hash
+	Snapshot Snapshot // sent only if IsFull
 }
 
-// Snapshot is what an agent says about its process.
+// Snapshot is what an agent reports about its process.
 type Snapshot struct {
 	Name            string
-	ProcessUID      string // p_ and 24 hex digits, one for a process
+	ProcessUID      string // p_ and 24 hex digits, drawn once by each process
 	AgentVersion    string
 	ProtocolVersion uint32
 	EndpointURL     string
@@ -84,8 +84,8 @@ type Snapshot struct {
 	MaxConnections  *int32 // nil is unlimited
 	MaxRooms        *int32 // nil is unlimited
 	AutoCreate      bool
-	RoomTypes       []string // sorted, see Compare
-	Rooms           []Room   // sorted by id, see Compare
+	RoomTypes       []string // sorted, see CompareTexts
+	Rooms           []Room   // sorted by id, see CompareTexts
 	Status          string
 }
 
