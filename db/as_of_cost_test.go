@@ -89,7 +89,7 @@ func newCostRounds(t *testing.T, cluster *pglocal.Cluster, name string) *costRou
 	defer func() { _ = conn.Close(t.Context()) }()
 	_, err = conn.Exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE postgres STRATEGY file_copy")
 	require.NoError(t, err)
-	b := &bundle{storetest.On(t, cluster.URL(name)), t}
+	b := &bundle{storetest.OnDatabase(t, cluster.URL(name)), t}
 	for i := range costCallers {
 		b.AddServer(fmt.Sprint("server-", i), 10_000)
 	}

@@ -241,7 +241,7 @@ func TestOpsOldestSnapshotShowsWhatBlocksVacuum(t *testing.T) {
 func TestOpsOldestSnapshotIgnoresClientsThatLogIn(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
-	d := storetest.On(t, cluster.URL("postgres"))
+	d := storetest.OnDatabase(t, cluster.URL("postgres"))
 	// A client connects and leaves the server waiting for the password.
 	config := must.Get(pgconn.ParseConfig(cluster.TCPURL("postgres")))(t)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)

@@ -47,7 +47,7 @@ func (c *replicatingCluster) cells(t *testing.T, name string) *twoCells {
 	cell := func(suffix string) *bundle {
 		_, err := c.order.Exec(t.Context(), "CREATE DATABASE "+name+suffix+" TEMPLATE postgres STRATEGY file_copy")
 		require.NoError(t, err)
-		return &bundle{storetest.On(t, c.URL(name+suffix), func(cfg *db.Config) { cfg.Universe = "eu" }), t}
+		return &bundle{storetest.OnDatabase(t, c.URL(name+suffix), func(cfg *db.Config) { cfg.Universe = "eu" }), t}
 	}
 	m := &twoCells{t: t, from: cell("_from"), to: cell("_to")}
 	m.terms = db.MoveTerms{Region: "eu", Cell: "america", Address: "https://us.example", Here: "europe",

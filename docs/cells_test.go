@@ -21,7 +21,7 @@ func TestOneQueryOverSeveralCells(t *testing.T) {
 	statements := sqlBlock.FindStringSubmatch(page)[1]
 	for cell, host := range map[string]string{"eu": "db.eu.internal", "us": "db.us.internal"} {
 		at := dbtest.New(t)
-		s := storetest.On(t, at)
+		s := storetest.OnDatabase(t, at)
 		s.AddServer(cell+"-1", 8)
 		s.Exec(`INSERT INTO sessions (region, id, handle, instance_id, incarnation, mode, player_count, max_players)
 			SELECT region, gen_random_uuid(), 'h-' || $1::text, id, incarnation, 'duel', 3, 8 FROM instances`, cell)
@@ -42,7 +42,7 @@ func TestOneQueryOverSeveralCells(t *testing.T) {
 		require.Contains(t, statements, mapping)
 		statements = strings.ReplaceAll(statements, mapping, "SERVER cell_"+cell+" OPTIONS (user '"+parsed.User.Username()+"', password '"+password+"')")
 	}
-	reporting := storetest.On(t, dbtest.Empty(t))
+	reporting := storetest.OnDatabase(t, dbtest.Empty(t))
 	before, query, found := strings.Cut(statements, "\n\n")
 	require.True(t, found)
 	_, err := reporting.Pool().Exec(t.Context(), before)

@@ -30,7 +30,7 @@ func (b *bundle) deployServer() {
 // askBevygap returns the frames of a conversation, after the answer to its handshake.
 func (b *bundle) askBevygap(query string, header http.Header) (frames []string, handshake webtest.Answer) {
 	b.t.Helper()
-	ws, handshake := webtest.WebSocket(b.t, "ws://"+b.server.Addr().String()+"/matchmaker/ws"+query, &websocket.DialOptions{HTTPHeader: header})
+	ws, handshake := webtest.DialWebSocket(b.t, "ws://"+b.server.Addr().String()+"/matchmaker/ws"+query, &websocket.DialOptions{HTTPHeader: header})
 	if ws == nil {
 		return nil, handshake
 	}

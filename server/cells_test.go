@@ -190,7 +190,7 @@ func TestAnAgentIsToldOfTheOtherCell(t *testing.T) {
 		if l.Name != "orchestrator" {
 			continue
 		}
-		conn, res := webtest.WebSocket(t, "ws://"+l.Addr.String()+"/",
+		conn, res := webtest.DialWebSocket(t, "ws://"+l.Addr.String()+"/",
 			&websocket.DialOptions{Subprotocols: []string{rivalisKey}})
 		require.Nil(t, conn)
 		require.Equal(t, http.StatusMisdirectedRequest, res.Status)
@@ -243,7 +243,7 @@ func TestTheLobbyNamesTheOtherCell(t *testing.T) {
 	lobby := listeners[slices.IndexFunc(listeners, func(l server.Listener) bool { return l.Name == "realtime" })]
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
-	conn, _ := webtest.WebSocket(t, "ws://"+lobby.Addr.String()+"/", nil)
+	conn, _ := webtest.DialWebSocket(t, "ws://"+lobby.Addr.String()+"/", nil)
 	require.NotNil(t, conn)
 	require.NoError(t, conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"v":1,"codecs":["json"],"token":%q}`, secret)))
 	_, frame, err := conn.Read(ctx)

@@ -101,7 +101,7 @@ func (b *bundle) open() {
 	b.t.Helper()
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.config.db.Log, b.config.Log = log, log
-	b.store = storetest.On(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
+	b.store = storetest.OnDatabase(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
 	b.sealer = keytest.Sealer(b.t, b.config.keks...)
 	b.keys = keyring.New(b.store.Store, b.sealer, token.AlgEdDSA, b.config.schedule)
 

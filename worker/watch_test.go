@@ -25,14 +25,14 @@ func TestFindingsAreExported(t *testing.T) {
 	}
 	require.InDelta(t, 0, severity("database"), 0)
 	require.InDelta(t, 2, severity("workers"), 0, "none has run")
-	require.Greater(t, metrictest.Series(t, registry, "director_finding_severity"), 8)
+	require.Greater(t, metrictest.CountSeries(t, registry, "director_finding_severity"), 8)
 
 	b.Exec("INSERT INTO worker_loops (loop, every) VALUES ('reap', '1 s')")
 	require.InDelta(t, 0, severity("workers"), 0)
 
 	b.Exec("DELETE FROM goose_db_version WHERE version_id > 1")
 	require.InDelta(t, 2, severity("schema"), 0)
-	require.Equal(t, 2, metrictest.Series(t, registry, "director_finding_severity"), "what follows a vital check is not known")
+	require.Equal(t, 2, metrictest.CountSeries(t, registry, "director_finding_severity"), "what follows a vital check is not known")
 }
 
 // Pins a worker of which nobody can tell whether it runs.

@@ -64,7 +64,7 @@ func TestAgents(t *testing.T) {
 	url := dbtest.New(t)
 	environ := env("DATABASE_URL=" + url)
 	require.Equal(t, "[]\n", director.OK(t, environ, "agents", "list", "-o", "json"), "never null")
-	store := storetest.On(t, url)
+	store := storetest.OnDatabase(t, url)
 	replica, err := store.BeginReplica(t.Context(), "global")
 	require.NoError(t, err)
 	joinAgent(t, store.Store, replica, "562cfc2cbeef8cf4", "eu0")

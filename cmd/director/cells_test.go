@@ -15,7 +15,7 @@ import (
 func TestCellsOfOperators(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	set := func(more ...string) []changeLine {
 		return clitest.Read[[]changeLine](t, director, environ, append([]string{"cells", "set", "us", "https://us.example", "--reason", "data stays there"}, more...)...)
 	}

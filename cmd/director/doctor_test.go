@@ -41,7 +41,7 @@ func outsider(t *testing.T, url string) *pgx.Conn {
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	d, found, code := examined(t, environ)
 	require.Equal(t, 1, code)
 	require.Equal(t, doctor.Fail, d.State)
@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.OnDatabase(t, url)
 	director.OK(t, environ, "keys", "rotate")
 	s.AddServer("eu-1", 8)
 	_, err := placeOn(t, s.Store, "anna")

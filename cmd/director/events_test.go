@@ -35,7 +35,7 @@ func kindsOf(all []opsview.EventLine) (kinds []string) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	s.AddServer("eu-2", 8)
 	p, err := placeOn(t, s.Store, "anna")
@@ -84,7 +84,7 @@ func TestEvents(t *testing.T) {
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	r := start(t, environ, "events", "--follow")
 	r.stdout.AwaitLine(t, "eu-1")

@@ -17,7 +17,7 @@ import (
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	director.OK(t, environ, "profiles", "apply", "-f", writeFile(t, "duel.yaml", duelFile))
 	me := s.QueuePlayer("ada", 1000, "duel")
 	s.QueuePlayer("bo", 1231, "duel")

@@ -168,7 +168,7 @@ func TestVersion(t *testing.T) {
 func TestRotationsNameTheOperator(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	s := storetest.On(t, url)
+	s := storetest.OnDatabase(t, url)
 	director.OK(t, env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), "keys", "rotate", "--force")
 	require.Equal(t, []string{"true"}, storetest.Values[string](s,
 		`SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM events WHERE kind LIKE 'key.%'`))
@@ -181,7 +181,7 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, director.OK(t, env(), "__complete", "fleet", "drain", ""), "error")
 
 	url := dbtest.New(t)
-	s := storetest.On(t, url)
+	s := storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	s.AddServer("eu-2", 8)
 	p, err := placeOn(t, s.Store, "anna")

@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 func TestDrainWaitsForThePlayers(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	seat, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestDrainWaitsForThePlayers(t *testing.T) {
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "drain", "eu-1"))
@@ -161,7 +161,7 @@ func TestFleet(t *testing.T) {
 func TestFleetDrains(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	drain := func(args ...string) []changeLine {
 		return clitest.Read[[]changeLine](t, director, environ, append([]string{"fleet"}, args...)...)
@@ -197,7 +197,7 @@ func TestFleetDrains(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 func TestFleetShow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestFleetShow(t *testing.T) {
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 func TestPlayers(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	s.AddProfile("duel", storetest.Duel)
 	placed, err := placeOn(t, s.Store, "anna")
@@ -52,7 +52,7 @@ func TestPlayers(t *testing.T) {
 func TestPlayersAreCompletedInTheirRegion(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	s := storetest.On(t, url)
+	s := storetest.OnDatabase(t, url)
 	s.AddProfile("duel", storetest.Duel)
 	s.QueuePlayer("anna", 1000, "duel")
 	offered := func(region string) string {
@@ -67,7 +67,7 @@ func TestPlayersAreCompletedInTheirRegion(t *testing.T) {
 func TestErasePlayers(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	s.AddProfile("duel", storetest.Duel)
 	_, err := placeOn(t, s.Store, "anna")
@@ -93,7 +93,7 @@ func TestErasePlayers(t *testing.T) {
 func TestAt(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	placed, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestAt(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	require.ErrorContains(t, director.Run(t, environ, "", "capacity").Err, "no game server offers a mode")
 	s.AddServer("eu-1", 8)
 	lines := clitest.Read[[]capacityLine](t, director, environ, "capacity")

@@ -84,7 +84,7 @@ func TestPools(t *testing.T) {
 func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	applied := director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-")
 	require.NoError(t, applied.Err)
 	require.Contains(t, applied.Stderr, "warning: no running worker has the provider manual: set DIRECTOR_PROVIDERS")
@@ -100,7 +100,7 @@ func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
 func TestPoolsThatPlanAhead(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	planned := strings.Replace(poolsDocument, "max: 10, buffer: 20%", `max: 10, min: 1, schedule: [{at: "00:00 Asia/Tokyo", until: "00:00", min: 7}]`, 1)
 	require.NoError(t, director.Run(t, environ, planned, "pools", "apply", "-f", "-").Err)
 	wrong := director.Run(t, environ, strings.Replace(planned, "Asia/Tokyo", "Asia/Tokio", 1), "pools", "apply", "-f", "-").Err
@@ -149,7 +149,7 @@ func TestPoolLimits(t *testing.T) {
 func TestDeploymentLog(t *testing.T) {
 	t.Parallel()
 	url, dir := dbtest.New(t), t.TempDir()
-	s, id, tag := storetest.On(t, url), uuid.New(), string(provider.NewTag())
+	s, id, tag := storetest.OnDatabase(t, url), uuid.New(), string(provider.NewTag())
 	environ := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=process", "DIRECTOR_PROCESS_COMMANDS=arena=/bin/true", "DIRECTOR_PROCESS_DIR="+dir)
 	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
 	_, err := s.Pool().Exec(t.Context(), `INSERT INTO deployments (region, id, app, version, provider, tag, intent_at, ref) VALUES ('eu', $1, 'arena', 'v2', 'process', $2, now(), $2)`, id, tag)

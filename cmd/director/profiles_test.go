@@ -77,7 +77,7 @@ func TestProfiles(t *testing.T) {
 	require.Equal(t, []profileChange{{"duel", 2, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel"))
 	require.Equal(t, 2, clitest.Read[[]profileLine](t, director, environ, "profiles", "list")[0].Shadow)
 	require.Empty(t, clitest.Read[[]shadowLine](t, director, environ, "profiles", "shadow", "duel", "--show"))
-	compared := storetest.On(t, url)
+	compared := storetest.OnDatabase(t, url)
 	require.NoError(t, compared.RecordShadow(t.Context(), "global", db.ShadowMatches{
 		Profile: "duel", LiveVersion: 1, ShadowVersion: 2, Sides: []string{"live", "live", "shadow"}, DecidedAt: slices.Repeat([]time.Time{time.Now()}, 3),
 		Measures: []string{`{"near-skill": 10}`, `{"near-skill": 20}`, `{"near-skill": 5, "fill": 1}`},

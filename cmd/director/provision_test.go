@@ -116,7 +116,7 @@ func TestProvidersCheck(t *testing.T) {
 		{Provider: "edgegap", Servers: &none}, {Provider: "manual"}, {Provider: "process", Servers: &none},
 	}, clitest.Read[[]providerCheck](t, director, environ, "providers", "check"))
 
-	store := storetest.On(t, url)
+	store := storetest.OnDatabase(t, url)
 	for _, version := range [][]any{
 		{"cloud", "1", "edgegap", "arena", "1.0"}, {"cloud", "2", "edgegap", "no-such-app", "1.0"},
 		{"local", "1", "process", "game", ""}, {"local", "2", "process", "gone", ""},

@@ -159,7 +159,7 @@ func TestServeOpenMatch(t *testing.T) {
 	status, _ = clitest.Post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
 	require.Equal(t, http.StatusForbidden, status)
 	var regions []string
-	require.NoError(t, storetest.On(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
+	require.NoError(t, storetest.OnDatabase(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
 	require.Equal(t, []string{"moon"}, regions)
 	require.NoError(t, r.stop())
 	require.NotContains(t, r.log.String(), secret)
@@ -183,7 +183,7 @@ func TestServeStartsWithoutADatabase(t *testing.T) {
 func TestServeRunsOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	_, err := storetest.On(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
+	_, err := storetest.OnDatabase(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
 	require.NoError(t, err)
 	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_LEASE_TLL=1s"), "serve")
 	r.api()
@@ -233,7 +233,7 @@ func TestServeAndWork(t *testing.T) {
 func TestServeFinishesCallsUnderWay(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	s := storetest.On(t, url)
+	s := storetest.OnDatabase(t, url)
 	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_CALL_TIMEOUT=1m", "DIRECTOR_SHUTDOWN_TIMEOUT=1m"), "serve")
 	api := r.api()
 

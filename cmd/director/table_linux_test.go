@@ -41,7 +41,7 @@ func onTerminal(t *testing.T, columns uint16, environ []string, args ...string) 
 func TestTablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.OnDatabase(t, url)
 	s.AddServer("eu-west-arena-production-0042", 8)
 	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)

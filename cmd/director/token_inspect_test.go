@@ -26,7 +26,7 @@ func TestTokenInspect(t *testing.T) {
 	t.Parallel()
 	url, issuer := dbtest.New(t), login(t)
 	environ := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
-	s := storetest.On(t, url)
+	s := storetest.OnDatabase(t, url)
 	api := start(t, serving(url, issuer.JWKS(), "DIRECTOR_WORK=true"), "serve").api()
 	s.AddServer("eu-1", 8)
 	require.Eventually(t, func() bool { status, _ := clitest.Get(t, api+"/readyz"); return status == http.StatusOK }, deadline, tick)

@@ -17,7 +17,7 @@ import (
 func TestAnInterruptedWaitSaysWhatContinues(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.OnDatabase(t, url)
 	s.AddServer("eu-1", 8)
 	_, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)

@@ -301,7 +301,7 @@ func TestAStoppingReplicaEndsEveryRequest(t *testing.T) {
 	waiting.expect()
 	require.NoError(t, <-stopped)
 	b.await(t, "no demand is left", func() bool { return len(b.demand) == 0 })
-	_, handshake := webtest.WebSocket(t, "ws://"+b.url+"/matchmaker/ws", nil)
+	_, handshake := webtest.DialWebSocket(t, "ws://"+b.url+"/matchmaker/ws", nil)
 	require.Equal(t, http.StatusServiceUnavailable, handshake.Status)
 }
 
@@ -389,7 +389,7 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for origin, status := range map[string]int{"https://play.example": 101, "https://evil.example": 403, "null": 403} {
-		_, handshake := webtest.WebSocket(t, "ws://"+b.url+"/matchmaker/ws",
+		_, handshake := webtest.DialWebSocket(t, "ws://"+b.url+"/matchmaker/ws",
 			&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
 		require.Equal(t, status, handshake.Status, origin)
 	}

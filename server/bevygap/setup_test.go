@@ -186,7 +186,7 @@ type client struct {
 
 func (b *bundle) dial(query string, headers http.Header) *client {
 	b.t.Helper()
-	ws, refused := webtest.WebSocket(b.t, "ws://"+b.url+"/matchmaker/ws"+query,
+	ws, refused := webtest.DialWebSocket(b.t, "ws://"+b.url+"/matchmaker/ws"+query,
 		&websocket.DialOptions{HTTPHeader: headers})
 	require.NotNil(b.t, ws, "%v", refused)
 	return &client{b.t, ws}

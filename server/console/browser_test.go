@@ -30,7 +30,7 @@ type tab struct {
 // newTab opens a tab. The tabs of a browser share its cookies.
 func (b *bundle) newTab(in *chromiumtest.Browser) *tab {
 	b.t.Helper()
-	return &tab{Tab: in.Tab(b.t), t: b.t, base: b.server.URL}
+	return &tab{Tab: in.OpenTab(b.t), t: b.t, base: b.server.URL}
 }
 
 func (w *tab) open(path string) { w.t.Helper(); w.Open(w.base + path) }
@@ -68,7 +68,7 @@ func TestChromiumPages(t *testing.T) {
 	// The whole: each page at each size in each scheme. The part: each page once, half of them on a dark phone.
 	inTurn := longtest.Pick(2, 1)
 	for i, look := range longtest.Pick(looks[:2], looks) {
-		w.Look(look.width, look.height, look.scheme)
+		w.SetAppearance(look.width, look.height, look.scheme)
 		if i == 0 {
 			w.open("/login")
 			w.RequireAccessible(axe, "login")
@@ -85,7 +85,7 @@ func TestChromiumPages(t *testing.T) {
 			w.RequireFits(where)
 			w.RequireAccessible(axe, where)
 			w.RequireClean(where)
-			w.Shot(where)
+			w.SaveScreenshot(where)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestChromiumDrains(t *testing.T) {
 	b.AddServer("eu-1", 8)
 	browser := chromiumtest.Start(t)
 	w := b.newTab(browser)
-	w.Look(1280, 800, "light")
+	w.SetAppearance(1280, 800, "light")
 	w.login(adaToken)
 	w.open("/fleet")
 	w.Until("document.getElementById('connection').textContent === 'live'")
@@ -123,7 +123,7 @@ func TestChromiumEvents(t *testing.T) {
 	axe := nodetest.File(t, "axe-core/axe.min.js")
 	browser := chromiumtest.Start(t)
 	w := b.newTab(browser)
-	w.Look(360, 740, "dark")
+	w.SetAppearance(360, 740, "dark")
 	w.login(adaToken)
 	w.open("/events")
 	w.Until("document.getElementById('connection').textContent === 'live'")
@@ -131,20 +131,20 @@ func TestChromiumEvents(t *testing.T) {
 	w.Until("document.querySelector('#live details').open")
 	w.RequireFits("an open detail")
 	w.RequireAccessible(axe, "an open detail")
-	w.Shot("events-open-phone-dark")
+	w.SaveScreenshot("events-open-phone-dark")
 	b.Exec(add, 1)
 	w.Until("document.querySelectorAll('#live details')[1]?.open && !document.querySelector('#live details').open")
 	eval[bool](w, "document.activeElement.blur(); true")
 	w.Do(chromedp.KeyEvent("n"))
 	w.Until("location.search.includes('after=') && document.querySelector('caption')?.textContent.includes('Older events')")
 
-	w.Look(1280, 800, "light")
+	w.SetAppearance(1280, 800, "light")
 	w.open("/events")
 	eval[bool](w, "document.getElementById('until').value = '2001-02-03T04:05'; document.querySelector('.filters').requestSubmit(); true")
 	w.Until("location.search.includes('until=2001') && document.querySelector('.empty')?.textContent.includes('No event matches the filter')")
 	require.Equal(t, "2001-02-03T04:05", eval[string](w, "document.getElementById('until').value"))
 	w.RequireFits("until")
-	w.Shot("events-until-none-desktop-light")
+	w.SaveScreenshot("events-until-none-desktop-light")
 	w.RequireClean("events")
 }
 
@@ -155,7 +155,7 @@ func TestChromiumKeys(t *testing.T) {
 	b := setup(t)
 	browser := chromiumtest.Start(t)
 	w := b.newTab(browser)
-	w.Look(1280, 800, "light")
+	w.SetAppearance(1280, 800, "light")
 	w.login(adaToken)
 	w.open("/fleet")
 	w.Do(chromedp.KeyEvent("/"))

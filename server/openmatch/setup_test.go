@@ -64,7 +64,7 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	c := variant.Apply(config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute,
 		Addrs: []string{"127.0.0.1:0"}}}, change...)
 	b := &bundle{t: t}
-	b.store = storetest.On(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
+	b.store = storetest.OnDatabase(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
 	require.NoError(t, b.store.ReadClock(t.Context()))
 	c.Store = b.store.Store
 	b.server = must.Get(openmatch.New(c.Options))(t)

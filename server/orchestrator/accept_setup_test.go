@@ -170,7 +170,7 @@ func (v *served) url() string { return "ws://" + v.Addr().String() + "/any/path?
 // dial offers subprotocols. Without a connection, it returns the answer to the handshake.
 func (v *served) dial(subprotocols ...string) (*websocket.Conn, webtest.Answer) {
 	v.t.Helper()
-	return webtest.WebSocket(v.t, v.url(), &websocket.DialOptions{
+	return webtest.DialWebSocket(v.t, v.url(), &websocket.DialOptions{
 		Subprotocols: subprotocols, CompressionMode: websocket.CompressionContextTakeover,
 		HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
 	})

@@ -121,7 +121,7 @@ type raw struct {
 
 func (v *served) raw(t testing.TB) raw {
 	t.Helper()
-	ws, refused := webtest.WebSocket(t, v.address(), nil)
+	ws, refused := webtest.DialWebSocket(t, v.address(), nil)
 	require.NotNil(t, ws, "%v", refused)
 	return raw{ws, t}
 }

@@ -40,7 +40,7 @@ func pair(t *testing.T, o Options) (*Conn, *websocket.Conn) {
 	})
 	s := httptest.NewServer(engine)
 	t.Cleanup(s.Close)
-	client, _ := webtest.WebSocket(t, s.URL, nil)
+	client, _ := webtest.DialWebSocket(t, s.URL, nil)
 	c := await.Value(t, accepted, "what happens")
 	t.Cleanup(c.Cut)
 	return c, client

@@ -16,8 +16,8 @@ import (
 // open opens a URL in a window of a width, in light or dark colours.
 func open(t *testing.T, b *chromiumtest.Browser, url string, width int64, scheme string) *chromiumtest.Tab {
 	t.Helper()
-	p := b.Tab(t)
-	p.Look(width, 800, scheme)
+	p := b.OpenTab(t)
+	p.SetAppearance(width, 800, scheme)
 	p.Open(url)
 	return p
 }
@@ -48,7 +48,7 @@ func TestChromiumDocs(t *testing.T) {
 				"cells beyond the edge")
 			manual.RequireFits(look)
 			manual.RequireClean(look)
-			manual.Shot("manual-" + look)
+			manual.SaveScreenshot("manual-" + look)
 			readers := map[string]string{"reader": "/docs/try#/play/matchmake", "nexis": "/docs/try?doc=nexis"}
 			if width == 1280 { // as TestChromiumSearchAndTry opens it
 				readers = longtest.Pick(nil, readers)
@@ -65,7 +65,7 @@ func TestChromiumDocs(t *testing.T) {
 				}
 				reader.RequireFits(name + look)
 				reader.RequireClean(name + look)
-				reader.Shot(name + "-" + look)
+				reader.SaveScreenshot(name + "-" + look)
 			}
 		}
 	}

@@ -63,12 +63,12 @@ func (c *crowdedQueue) fill(profileOf func(i int) int) {
 	c.T.Helper()
 	c.ServeReplica()
 	c.KeepAlive(time.Second, "host")
-	c.store = storetest.On(c.T, c.Cluster.URL("postgres"))
+	c.store = storetest.OnDatabase(c.T, c.Cluster.URL("postgres"))
 	for i := range c.profiles {
 		c.store.AddProfile(fmt.Sprint("duel-", i), storetest.Duel)
 	}
 	c.store.CopyPlayers(c.tickets, time.Now(), func(i int) ticketbody.Draft {
-		return storetest.Skilled(float64(10_000+1000*i), fmt.Sprint("duel-", profileOf(i)))
+		return storetest.SkilledDraft(float64(10_000+1000*i), fmt.Sprint("duel-", profileOf(i)))
 	})
 	c.ExecSQL("VACUUM ANALYZE tickets")
 }
@@ -89,7 +89,7 @@ func (c *crowdedQueue) takeover(how string, end func()) {
 func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
 	c.T.Helper()
 	c.store.CopyPlayers(2*c.profiles, time.Now(), func(i int) ticketbody.Draft {
-		return storetest.Skilled(1000, fmt.Sprint("duel-", i/2))
+		return storetest.SkilledDraft(1000, fmt.Sprint("duel-", i/2))
 	})
 	c.AwaitTrue("SELECT count(DISTINCT profile) = $1 FROM match_history WHERE decided_at > $2", c.profiles, from)
 	firsts := one[[]time.Time](c.rig, `SELECT array_agg(at ORDER BY at) FROM (

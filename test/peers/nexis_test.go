@@ -143,7 +143,7 @@ func newNexisTalk(t *testing.T, url string, first float64) *nexisTalk {
 // dialNexis opens a connection of a client that knows JSON, and sends its handshake.
 func dialNexis(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
-	conn, _ := webtest.WebSocket(t, url, nil)
+	conn, _ := webtest.DialWebSocket(t, url, nil)
 	require.NotNil(t, conn)
 	handshake := jsonOf(frame{"v": 1, "codecs": []string{"json"}, "project_id": "p1", "token": ""})
 	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(handshake)))

@@ -15,14 +15,14 @@ func TestShow(t *testing.T) {
 	t.Parallel()
 	v := gauges.New("deployments", "Deployments.", "provider", "phase")
 	registry := metrictest.Registry(v)
-	require.Zero(t, metrictest.Series(t, registry, "deployments"))
+	require.Zero(t, metrictest.CountSeries(t, registry, "deployments"))
 	v.Show([]gauges.Series{gauges.Value(1, "a", "ready"), gauges.Value(2, "a", "ended"), gauges.Value(3, "b", "ready")})
 	require.InDelta(t, 4, metrictest.Sum(t, registry, "deployments", "phase", "ready"), 0)
 	v.Show([]gauges.Series{gauges.Value(5, "b", "ready"), gauges.Value(7, "c", "ready")})
 	require.InDelta(t, 12, metrictest.Sum(t, registry, "deployments", "phase", "ready"), 0)
-	require.Equal(t, 2, metrictest.Series(t, registry, "deployments"))
+	require.Equal(t, 2, metrictest.CountSeries(t, registry, "deployments"))
 	v.Show(nil)
-	require.Zero(t, metrictest.Series(t, registry, "deployments"))
+	require.Zero(t, metrictest.CountSeries(t, registry, "deployments"))
 }
 
 // Pins a scrape that finds no series, since it comes between Reset and Set.

@@ -152,7 +152,7 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 			f.ticket(1000, party("ada"), "duel")
 			f.ticket(1000, party("bo"), "duel")
 			require.Eventually(t, func() bool {
-				return metrictest.Series(t, metrics, "director_loop_function_calls_total") == 1
+				return metrictest.CountSeries(t, metrics, "director_loop_function_calls_total") == 1
 			}, 20*time.Second, 10*time.Millisecond, "the call failed")
 			f.ticket(1000, party("cy"), "other")
 			f.ticket(1000, party("di"), "other")
@@ -192,7 +192,7 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
 	f.Eventually(2, assigned)
-	require.Equal(t, 6, metrictest.Series(t, metrics, "director_loop_function_refused_total"), "reasons")
+	require.Equal(t, 6, metrictest.CountSeries(t, metrics, "director_loop_function_refused_total"), "reasons")
 	require.Zero(t, f.Count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"))
 	f.RequireInvariants()
 }

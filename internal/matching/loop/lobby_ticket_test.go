@@ -36,7 +36,7 @@ func setupParties(t *testing.T) *lobbies {
 func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, key string,
 	players ...string) (db.PlayerTicketAnswer, error) {
 	l.t.Helper()
-	draft := storetest.Skilled(skill, profile)
+	draft := storetest.SkilledDraft(skill, profile)
 	players = slices.Sorted(slices.Values(players))
 	for _, p := range players {
 		draft.Players = append(draft.Players, match.Player{Sub: p})

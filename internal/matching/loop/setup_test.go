@@ -68,13 +68,13 @@ func (b *bundle) host(id string, capacity int, modes ...string) {
 // ticket queues a party for profiles, with the same skill.
 func (b *bundle) ticket(skill float64, party []string, profiles ...string) string {
 	b.t.Helper()
-	return b.QueueDraft(universe, storetest.Skilled(skill, profiles...), party...)
+	return b.QueueDraft(universe, storetest.SkilledDraft(skill, profiles...), party...)
 }
 
 // measured queues a player for a profile, with latencies in milliseconds.
 func (b *bundle) measured(latencies map[string]uint16, sub, profile string) string {
 	b.t.Helper()
-	draft := storetest.Skilled(1000, profile)
+	draft := storetest.SkilledDraft(1000, profile)
 	draft.Latencies = latencies
 	return b.QueueDraft(universe, draft, sub)
 }

@@ -24,7 +24,7 @@ import (
 func (b *bundle) strangers(n int, profile func(i int) string) {
 	b.t.Helper()
 	b.CopyPlayers(n, b.Now().Add(-time.Hour), func(i int) ticketbody.Draft {
-		return storetest.Skilled(float64(20_000+1000*i), profile(i))
+		return storetest.SkilledDraft(float64(20_000+1000*i), profile(i))
 	})
 }
 

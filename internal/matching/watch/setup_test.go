@@ -50,7 +50,7 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	t.Helper()
 	s := &counter{}
-	b := &bundle{t: t, statements: s, there: storetest.On(t, url, change...)}
+	b := &bundle{t: t, statements: s, there: storetest.OnDatabase(t, url, change...)}
 	tracer := &storetest.Tracer{
 		BeforeStatement: func(sql string) { s.n.Add(1); s.before.AtStatement(sql) },
 		AfterStatement:  s.after.AtStatement,

@@ -26,6 +26,6 @@ func TestMetrics(t *testing.T) {
 	require.InEpsilon(t, 1, metrictest.Sum(t, registry, "director_roster_instances"), 0)
 	require.InEpsilon(t, 2, metrictest.Sum(t, registry, "director_roster_rooms"), 0)
 	require.InEpsilon(t, 3, metrictest.Sum(t, registry, "director_roster_connections"), 0)
-	require.Equal(t, 1, metrictest.Series(t, registry, "director_fleet_event_streams"))
+	require.Equal(t, 1, metrictest.CountSeries(t, registry, "director_fleet_event_streams"))
 	require.Zero(t, metrictest.Sum(t, registry, "director_fleet_event_streams"))
 }

@@ -3,8 +3,8 @@
 // the director. Tests and measurements use it.
 //
 // An agent only answers polls and executes commands. When its connection ends it connects again, as the same process
-// with the same rooms. In one point it is stricter than the original: Run ends at every frame that is not exactly as the
-// protocol has it, while the original ends its game server only at a frame that it cannot parse.
+// with the same rooms. In one point it is stricter than the original: Run ends at every frame that is not exactly as
+// the protocol has it, while the original ends its game server only at a frame that it cannot parse.
 package agents
 
 import (
@@ -47,9 +47,9 @@ type Agent struct {
 	cfg  Config
 	game *game
 
-	mu         sync.Mutex
-	instanceID string // "" while the orchestrator has not sent hello
-	waits      []statusWait
+	mu          sync.Mutex
+	instanceID  string // "" while the orchestrator has not sent hello
+	statusWaits []statusWait
 }
 
 // statusWait is a call of Drain or Undrain that waits for a poll with this status.

@@ -57,8 +57,8 @@ func (a *Agent) randomShare() float64 {
 	return rand.Float64()
 }
 
-// backoffPause returns how long the agent waits before it connects again: a random share of a time that doubles with each
-// attempt, from half a second at attempt 0 to half a minute.
+// backoffPause returns how long the agent waits before it connects again: a random share of a time that doubles with
+// each attempt, from half a second at attempt 0 to half a minute.
 func backoffPause(attempt int, random float64) time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	atMost := longest

@@ -97,8 +97,8 @@ func (a *Agent) createRoom(m wire.Command) wire.Ack {
 	return wire.Ack{CommandID: m.ID, OK: true, Room: &wire.RoomRef{ID: m.RoomID, Type: m.RoomType}}
 }
 
-// sendFrame sends a frame, or has Config.Send do so. It ignores errors, as the original does: the next read says why the
-// connection ended.
+// sendFrame sends a frame, or has Config.Send do so. It ignores errors, as the original does: the next read says why
+// the connection ended.
 func (c *conversation) sendFrame(ctx context.Context, topic string, frame []byte) {
 	send := func() {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)

@@ -23,7 +23,7 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 	wait := statusWait{status, make(chan error, 1)}
 	// Before the status changes: the poll that confirms it may come at once.
 	a.mu.Lock()
-	a.waits = append(a.waits, wait)
+	a.statusWaits = append(a.statusWaits, wait)
 	a.mu.Unlock()
 	a.game.setStatus(status)
 	select {
@@ -40,10 +40,10 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 func (a *Agent) endWaits(err error, isEnded func(statusWait) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, wait := range a.waits {
+	for _, wait := range a.statusWaits {
 		if isEnded(wait) {
 			wait.done <- err // does not block: it has room
 		}
 	}
-	a.waits = slices.DeleteFunc(a.waits, isEnded)
+	a.statusWaits = slices.DeleteFunc(a.statusWaits, isEnded)
 }

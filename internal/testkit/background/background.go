@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run runs a function until stop is called or the test ends, which both wait for it. It must return nil then. Its
-// context has the values of the test's, and does not end before the cleanups that the test adds later.
+// Run runs a function until stop is called or the test ends, both of which wait until it has returned nil. Its context
+// has the values of the test's context, and does not end before the cleanups that the test adds later.
 func Run(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	return start(t, run, func(err error) { require.NoError(t, err) })
 }
 
-// RunUntilCanceled is Run for a function that must return that its context was canceled, as agents do.
+// RunUntilCanceled is Run for a function that has to return context.Canceled, as agents do.
 func RunUntilCanceled(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	return start(t, run, func(err error) { require.ErrorIs(t, err, context.Canceled) })
@@ -37,6 +37,7 @@ func Loop(t testing.TB, loops ...func(context.Context)) (stop func()) {
 	})
 }
 
+// start runs a function until stop is called or the test ends, and has check judge the error that it returns then.
 func start(t testing.TB, run func(context.Context) error, check func(error)) (stop func()) {
 	t.Helper()
 	// The test's own context ends before its cleanups, some of which still need what runs here.
@@ -51,15 +52,15 @@ func start(t testing.TB, run func(context.Context) error, check func(error)) (st
 	return stop
 }
 
-// Server serves until Stop, beside its loops, which run until their context ends.
+// Server is a server that listens.
 type Server interface {
-	Serve() error
-	Run(ctx context.Context)
-	Stop(ctx context.Context) error
+	Serve() error                   // returns nil after Stop
+	Run(ctx context.Context)        // runs the server's loops
+	Stop(ctx context.Context) error // ends Serve, after the requests in progress
 }
 
-// Serve runs a server that listens, until stop is called or the test ends, which both wait for it for up to a minute.
-// Stop returns the server's error.
+// Serve runs a server and its loops until stop is called or the test ends, both of which wait up to a minute for the
+// requests in progress. stop returns the error of the server's Stop.
 func Serve(t testing.TB, s Server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -67,9 +68,9 @@ func Serve(t testing.TB, s Server) (stop func() error) {
 	running.Go(s.Serve)
 	running.Go(func() error { s.Run(ctx); return nil })
 	stop = sync.OnceValue(func() error {
-		limit, end := context.WithTimeout(ctx, time.Minute)
-		defer end()
-		err := s.Stop(limit)
+		stopCtx, cancelStop := context.WithTimeout(ctx, time.Minute)
+		defer cancelStop()
+		err := s.Stop(stopCtx)
 		cancel()
 		require.NoError(t, running.Wait())
 		return err

@@ -23,7 +23,7 @@ import (
 
 // Authority signs certificates that are valid for an hour. It is not safe for concurrent use.
 type Authority struct {
-	Pool *x509.CertPool // has its certificate, as the file ca.pem has
+	Pool *x509.CertPool // of the authority's own certificate, which is also in the file ca.pem
 
 	t    testing.TB
 	dir  string
@@ -45,7 +45,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// templateOf begins an hour ago: programs in Rust refuse a certificate that says nothing of its beginning.
+// templateOf returns what all certificates have. They are valid from an hour ago on, because programs in Rust refuse a
+// certificate without a beginning.
 func templateOf(name string) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
@@ -53,8 +54,8 @@ func templateOf(name string) *x509.Certificate {
 	}
 }
 
-// Issue makes a certificate for a name and this machine, of servers and of clients. It is also in the files NAME.pem and
-// NAME.key, where it replaces an earlier one.
+// Issue makes a certificate for a name and this machine, which servers and clients may show. It writes the files
+// NAME.pem and NAME.key, over those of an earlier certificate of that name.
 func (a *Authority) Issue(name string) tls.Certificate {
 	a.t.Helper()
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
@@ -67,7 +68,7 @@ func (a *Authority) Issue(name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// File returns the path of a file that was written.
+// File returns the path of a file that New or Issue has written, such as ca.pem.
 func (a *Authority) File(name string) string { return filepath.Join(a.dir, name) }
 
 func (a *Authority) write(name, kind string, der []byte) {
@@ -75,11 +76,11 @@ func (a *Authority) write(name, kind string, der []byte) {
 	require.NoError(a.t, os.WriteFile(a.File(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
-// Server returns the configuration of a server with a certificate of its own. With clients, it serves only those that
-// show a certificate of this authority.
-func (a *Authority) Server(name string, clients bool) *tls.Config {
+// Server returns the configuration of a server with a new certificate for a name. If it authenticates clients, it
+// serves only those that show a certificate of this authority.
+func (a *Authority) Server(name string, authenticatesClients bool) *tls.Config {
 	config := &tls.Config{Certificates: []tls.Certificate{a.Issue(name)}, MinVersion: tls.VersionTLS12}
-	if clients {
+	if authenticatesClients {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.Pool
 	}
 	return config

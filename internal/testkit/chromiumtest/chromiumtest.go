@@ -21,11 +21,12 @@ import (
 // Prepare is what a TestMain calls first. Where Chromium is missing, it says so on stderr and leaves out the tests that
 // need it; in CI it ends the process.
 func Prepare() {
+	// LeaveOut changes a flag, which a later parse would set again.
 	flag.Parse()
 	toolstest.LeaveOut(findBrowser(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
 }
 
-// findBrowser looks where chromedp looks.
+// findBrowser returns an error if there is no Chromium where chromedp looks for one.
 func findBrowser() error {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if _, err := exec.LookPath(name); err == nil {
@@ -54,13 +55,13 @@ func Start(t testing.TB) *Browser {
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(end)
-	require.NoError(t, chromedp.Do(ctx)) // starts it; a timeout of its context would end it
+	require.NoError(t, chromedp.Do(ctx)) // starts Chromium, without a timeout, which would end it
 	return &Browser{ctx}
 }
 
-// Page opens a URL in a tab of its own, which ends with its test. What the page does for longer than the test's
-// deadline fails the test.
-func (b *Browser) Page(t testing.TB, url string) *Page {
+// OpenPage opens a URL in a tab of its own, which is closed when the test ends. No call of the page has a time limit
+// but that of the test binary.
+func (b *Browser) OpenPage(t testing.TB, url string) *Page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(b.ctx)
 	t.Cleanup(end)
@@ -68,8 +69,10 @@ func (b *Browser) Page(t testing.TB, url string) *Page {
 	return &Page{ctx}
 }
 
-// Page is an open page. Its context is for chromedp's own functions.
-type Page struct{ Ctx context.Context }
+// Page is an open page.
+type Page struct {
+	Ctx context.Context // that chromedp's functions take for this page
+}
 
 // Call calls an asynchronous JavaScript function with one argument and decodes what it resolves to.
 func (p *Page) Call(t testing.TB, function string, argument, result any) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package cputime says what CPU time benchmarks take: beside other programs the time by the clock says little.
+// Package cputime measures the CPU time of benchmarks: while other programs run, the time by the clock says little.
 package cputime
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ProcessTime is the CPU time that this process has used so far.
+// ProcessTime returns the CPU time that this process has used so far.
 func ProcessTime(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage

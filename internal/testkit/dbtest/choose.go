@@ -34,7 +34,7 @@ func chooseServer(ctx context.Context) (*server, error) {
 	case wanted == "url" && address == "":
 		return nil, errors.New("DIRECTOR_TEST_PG=url needs TEST_DATABASE_URL")
 	case wanted == "url", wanted == "" && address != "":
-		return newServer(address, "", true)
+		return newSharedServer(address)
 	case wanted == "local":
 		return startLocal(ctx)
 	case wanted == "docker":
@@ -43,7 +43,7 @@ func chooseServer(ctx context.Context) (*server, error) {
 		return nil, fmt.Errorf("DIRECTOR_TEST_PG is url, local or docker, not %q", wanted)
 	}
 	local, err := startLocal(ctx)
-	// An installed one that does not start is an error: a container would hide it.
+	// That an installed Postgres does not start is an error, which a container would hide.
 	if !errors.Is(err, pglocal.ErrNotInstalled) {
 		return local, err
 	}

@@ -17,13 +17,13 @@ func New(t testing.TB) string {
 	return s.createDatabase(t, template)
 }
 
-// Empty is like [New] without any migration applied.
+// Empty returns the URL of a database of this test's own without any migration applied.
 func Empty(t testing.TB) string {
 	t.Helper()
 	return serverFor(t).createDatabase(t, "template0")
 }
 
-// Connect returns a pool on a database of [New], closed when the test ends.
+// Connect returns a pool on a new database, with all migrations applied. It is closed when the test ends.
 func Connect(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), New(t))

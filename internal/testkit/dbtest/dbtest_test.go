@@ -42,7 +42,7 @@ func TestThereIsRoomForManyConnections(t *testing.T) {
 	require.GreaterOrEqual(t, one[int](t, dbtest.Connect(t), "select current_setting('max_connections')::int"), 300)
 }
 
-// What a test was told is stored must be there after the crash it provokes, and its pool must find the server again.
+// What was committed must be there after a crash, and a pool must connect to the server again.
 func TestNewClusterCanBeKilled(t *testing.T) {
 	t.Parallel()
 	c := dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true})
@@ -57,6 +57,7 @@ func TestNewClusterCanBeKilled(t *testing.T) {
 	require.Equal(t, 1, one[int](t, pool, "select n from kept"))
 }
 
+// one returns the only value that a query reads.
 func one[T any](t *testing.T, pool *pgxpool.Pool, sql string) T {
 	t.Helper()
 	rows := must.Get(pool.Query(t.Context(), sql))(t)
@@ -67,7 +68,7 @@ func one[T any](t *testing.T, pool *pgxpool.Pool, sql string) T {
 func TestDatabasesAreDroppedWhereRoomIsScarce(t *testing.T) {
 	t.Parallel()
 	s := must.Get(dbtest.StartLocal(t.Context()))(t)
-	left := func() bool {
+	leavesDatabase := func() bool {
 		var url string
 		t.Run("a test", func(t *testing.T) { url = s.New(t) })
 		conn, err := pgx.Connect(t.Context(), url)
@@ -78,9 +79,9 @@ func TestDatabasesAreDroppedWhereRoomIsScarce(t *testing.T) {
 		require.NoError(t, conn.Close(t.Context()))
 		return true
 	}
-	require.True(t, left())
+	require.True(t, leavesDatabase())
 	s.TakeRoom()
-	require.False(t, left())
+	require.False(t, leavesDatabase())
 }
 
 // What was asked for by name must not be replaced silently by something else.

@@ -2,7 +2,7 @@ package dbtest
 
 import "testing"
 
-// What the tests look at from outside.
+// What the tests of package dbtest_test call.
 var (
 	Choose         = chooseServer
 	FastDir        = fastDir
@@ -17,11 +17,11 @@ const (
 	TemplatePrefix = templatePrefix
 )
 
-// URL is the address from which orders are given.
+// URL returns the URL of the server's own database.
 func (s *server) URL() string { return s.url.String() }
 
-// TakeRoom makes a server of this machine look at a place where nothing is free.
-func (s *server) TakeRoom() { s.dataDir += "/of nobody" }
+// TakeRoom makes the server believe that no room is left: in a directory that does not exist, no byte is free.
+func (s *server) TakeRoom() { s.dataDir += "/missing" }
 
 // New is [New] on this server.
 func (s *server) New(t testing.TB) string { return s.createDatabase(t, "template0") }

@@ -4,7 +4,8 @@ package dbtest
 
 import "syscall"
 
-// freeBytes is zero when there is no such directory.
+// freeBytes returns how many bytes a user may still write to the file system of a directory; 0 when there is no such
+// directory.
 func freeBytes(dir string) uint64 {
 	var stat syscall.Statfs_t
 	if syscall.Statfs(dir, &stat) != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/programtest"
 )
 
-// holdEnv makes this test binary a process that starts its cluster, says its address and waits.
+// holdEnv makes this test binary a program that starts its cluster, prints the address and waits for the end of its
+// input.
 const holdEnv = "DBTEST_HOLD"
 
 func TestMain(m *testing.M) {

@@ -10,23 +10,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Forward passes the bytes of one connection between a client and Postgres until either side ends. The proxy closes
-// both sides after it. ctx ends with the test.
+// Forward passes the bytes of one connection between a client and Postgres until either side ends. When it returns, the
+// proxy closes both sides. ctx ends with the test.
 type Forward func(ctx context.Context, client, server net.Conn)
 
 // Proxy forwards connections to a Postgres, and fails in the ways that a network does. It ends with its test. Its
 // methods are safe for concurrent use.
 type Proxy struct {
-	URL string // leads to the database through the proxy, without TLS
+	URL string // of the database, through the proxy and without TLS
 
 	t               testing.TB
-	network, target string // of Postgres
+	network, target string // the address of Postgres
 	forward         Forward
 	goroutines      sync.WaitGroup
 	pauseGate       sync.RWMutex // locked while the proxy is paused
 
 	mu       sync.Mutex
-	address  string
+	address  string       // on which it listens, after Shut as well
 	listener net.Listener // nil while the proxy is shut
 	conns    map[net.Conn]struct{}
 }
@@ -76,17 +76,19 @@ func (p *Proxy) Shut() {
 	}
 }
 
-// Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It needs a proxy without
-// a forward of its own.
+// Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It has no effect on a
+// proxy with a forward of its own.
 func (p *Proxy) Pause() { p.pauseGate.Lock() }
 
 // Resume ends a pause.
 func (p *Proxy) Resume() { p.pauseGate.Unlock() }
 
+// endAll ends all connections and waits for the proxy's goroutines.
 func (p *Proxy) endAll() {
 	if p.pauseGate.TryRLock() {
 		p.pauseGate.RUnlock()
-	} else { // The test failed during a pause.
+	} else {
+		// The test has ended during a pause.
 		p.Resume()
 	}
 	p.Shut()
@@ -99,26 +101,28 @@ func (p *Proxy) acceptAll(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		p.goroutines.Go(func() { p.connectClient(listener, client) })
+		p.goroutines.Go(func() { p.serveClient(listener, client) })
 	}
 }
 
-// connectClient connects a client with Postgres. Where Postgres does not answer, the client is disconnected.
-func (p *Proxy) connectClient(listener net.Listener, client net.Conn) {
+// serveClient forwards between a client and Postgres until either side ends. Where Postgres does not answer, the client
+// is disconnected.
+func (p *Proxy) serveClient(listener net.Listener, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(p.network, p.target)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	if p.keepPair(listener, client, server) {
-		defer p.dropPair(client, server)
-		p.forward(p.t.Context(), client, server)
+	if !p.addConns(listener, client, server) {
+		return
 	}
+	defer p.removeConns(client, server)
+	p.forward(p.t.Context(), client, server)
 }
 
-// keepPair makes Shut close both sides. It reports false when the proxy was shut since it accepted the client.
-func (p *Proxy) keepPair(listener net.Listener, client, server net.Conn) bool {
+// addConns has Shut close both sides. It returns false when the proxy was shut since it accepted the client.
+func (p *Proxy) addConns(listener net.Listener, client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listener != listener {
@@ -128,13 +132,14 @@ func (p *Proxy) keepPair(listener net.Listener, client, server net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) dropPair(client, server net.Conn) {
+func (p *Proxy) removeConns(client, server net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, client)
 	delete(p.conns, server)
 }
 
+// forwardAll passes all bytes unchanged, but during a pause.
 func (p *Proxy) forwardAll(_ context.Context, client, server net.Conn) {
 	var answers sync.WaitGroup
 	answers.Go(func() { p.copyData(client, server) })

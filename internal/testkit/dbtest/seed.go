@@ -13,9 +13,9 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
-// startSeeded starts a private cluster that has all migrations in its database postgres, and the template of [New]. It
-// is a copy of a stopped one, the seed, that an earlier test process has kept: initdb and the migrations take seconds of
-// a CPU, a copy a tenth of one.
+// startSeeded starts a private cluster that has all migrations in its database postgres, and the template of [New]. The
+// cluster is a copy of a stopped one, the seed, that an earlier test process has kept: initdb and the migrations take
+// seconds of a CPU, a copy a tenth of a second. Without a seed, it makes one.
 func startSeeded(ctx context.Context, o pglocal.Options) (*pglocal.Cluster, error) {
 	seed, err := seedDir()
 	if err != nil {
@@ -29,17 +29,17 @@ func startSeeded(ctx context.Context, o pglocal.Options) (*pglocal.Cluster, erro
 		return pglocal.Start(ctx, o)
 	}
 	now := time.Now()
-	_ = os.Chtimes(seed, now, now) // for sweepSeeds
+	_ = os.Chtimes(seed, now, now) // in use: sweepSeeds keeps it
 	if err := copyTree(ctx, seed, o.Dir); err != nil {
 		return nil, err
 	}
 	return pglocal.Start(ctx, o)
 }
 
-// seedDir names the seed of these migrations and this version of Postgres, in the user's cache, or else below a
-// directory that does not exist.
+// seedDir returns the path of the seed of these migrations and this version of Postgres, in the user's cache. Without a
+// cache it is a path that cannot exist.
 func seedDir() (string, error) {
-	b, err := pglocal.Find()
+	binaries, err := pglocal.Find()
 	if err != nil {
 		return "", err
 	}
@@ -47,11 +47,11 @@ func seedDir() (string, error) {
 	if err != nil {
 		cache = os.DevNull
 	}
-	name := fmt.Sprintf("test-postgres-%d-%s", b.Major, schemaName())
+	name := fmt.Sprintf("test-postgres-%d-%s", binaries.Major, schemaName())
 	return filepath.Join(cache, "lattice-director", name), nil
 }
 
-// makeSeed makes a cluster, applies the migrations and stops it.
+// makeSeed makes a cluster with all migrations in its database postgres and the template of [New], and stops it.
 func makeSeed(ctx context.Context, dir string) (err error) {
 	c, err := pglocal.Start(ctx, pglocal.Options{Dir: dir})
 	if err != nil {
@@ -61,16 +61,16 @@ func makeSeed(ctx context.Context, dir string) (err error) {
 	if err := migrateCompact(ctx, c.URL("postgres")); err != nil {
 		return err
 	}
-	s, err := newServer(c.URL("postgres"), fileCopy, false)
+	s, err := newPrivateServer(c.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	_, err = s.template()
+	_, err = s.makeTemplate()
 	return err
 }
 
-// keepSeed copies a seed into the cache, where it gets its name last: a process that is killed leaves no part of one
-// under that name. Where another process was faster, its seed stays.
+// keepSeed copies a stopped cluster to the path of the seed, where it gets its name last: a process that is killed
+// leaves no part of a seed under that name. Where another process was faster, its seed stays.
 func keepSeed(ctx context.Context, dir, seed string) error {
 	if err := os.MkdirAll(filepath.Dir(seed), 0o700); err != nil {
 		return err
@@ -84,7 +84,7 @@ func keepSeed(ctx context.Context, dir, seed string) error {
 	return os.Rename(draft, seed)
 }
 
-// sweepSeeds removes what no test process has used for long.
+// sweepSeeds removes seeds that no test process has used for long.
 func sweepSeeds(cache string) {
 	found, _ := filepath.Glob(filepath.Join(cache, "test-postgres-*")) // the pattern is well-formed
 	for _, dir := range found {
@@ -94,7 +94,7 @@ func sweepSeeds(cache string) {
 	}
 }
 
-// copyTree copies a directory with its owners, which may be another user's where root runs the tests.
+// copyTree copies a directory with the owners of its files, which are another user's where root runs the tests.
 func copyTree(ctx context.Context, from, to string) error {
 	if out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("cp: %w: %s", err, out)

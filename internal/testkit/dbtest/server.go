@@ -7,47 +7,67 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// server is where the databases of this process's tests are made.
+// server is the Postgres on which the databases of this process's tests are made.
 type server struct {
-	url            *url.URL // of the database from which orders are given
-	createStrategy string   // of CREATE DATABASE
-	isShared       bool     // the server outlives us, so we clean up
-	dataDir        string   // of a private cluster on this machine; else empty
-	template       func() (string, error)
-	idleConns      chan *pgx.Conn // from which orders were given
+	url            *url.URL // of the database in which databases are created and dropped
+	createStrategy string   // the end of CREATE DATABASE; "": the server's usual strategy
+	isShared       bool     // the server outlives this process, which therefore drops what it has made
+	dataDir        string   // of a private cluster on this machine; else ""
+	// template makes the template of [New], or finds that another process has, on its first call. It returns its name.
+	template  func() (string, error)
+	idleConns chan *pgx.Conn // open connections of runAdmin
 }
 
-// maxIdleConns is how many connections wait for the next order: tests that begin at the same moment open more.
+// maxIdleConns is how many connections of runAdmin stay open: tests that begin at the same moment open more.
 const maxIdleConns = 4
 
-// fileCopy is the faster way to copy a database where nothing is synced to disk, and the slower one elsewhere.
-const fileCopy = " strategy file_copy"
+// newSharedServer returns a server that other processes use as well.
+func newSharedServer(address string) (*server, error) {
+	s, err := newServer(address)
+	if err != nil {
+		return nil, err
+	}
+	s.isShared = true
+	return s, nil
+}
 
-func newServer(address, strategy string, shared bool) (*server, error) {
+// newPrivateServer returns a server of this process alone, which syncs nothing to disk.
+func newPrivateServer(address string) (*server, error) {
+	s, err := newServer(address)
+	if err != nil {
+		return nil, err
+	}
+	// The faster way to copy a database where nothing is synced, and the slower one elsewhere.
+	s.createStrategy = " strategy file_copy"
+	return s, nil
+}
+
+func newServer(address string) (*server, error) {
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
 		return nil, errors.New("TEST_DATABASE_URL must have the form postgres://user:password@host:port/database")
 	}
-	s := &server{url: u, createStrategy: strategy, isShared: shared, idleConns: make(chan *pgx.Conn, maxIdleConns)}
-	s.template = s.templateOnce()
+	s := &server{url: u, idleConns: make(chan *pgx.Conn, maxIdleConns)}
+	s.template = sync.OnceValues(s.makeTemplate)
 	return s, nil
 }
 
-// createDatabase makes a database out of a template, for one test.
+// createDatabase makes a database out of a template, for one test, and returns its URL.
 func (s *server) createDatabase(t testing.TB, template string) string {
 	t.Helper()
-	name := newName()
-	if err := s.runOrders(t.Context(), s.createStatement(name, template)); err != nil {
+	name := newDatabaseName()
+	if err := s.runAdmin(t.Context(), s.createStatement(name, template)); err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
-	// At the end of the test, when it is known how much room the tests beside it have left.
 	t.Cleanup(func() {
+		// Decided now, when it is known how much room the tests beside this one have left.
 		if !s.keepsDatabases() {
 			s.dropDatabase(t, name)
 		}
@@ -55,9 +75,9 @@ func (s *server) createDatabase(t testing.TB, template string) string {
 	return s.urlOf(name)
 }
 
-// keepsDatabases reports whether databases may stay when their tests have ended: those of a private server are deleted
-// with it, which costs less than to drop each. Where its files leave little room, as 700 databases in memory do, they
-// are dropped.
+// keepsDatabases reports whether databases stay when their tests have ended. Those of a private server are deleted with
+// the server, which costs less than to drop each, unless its files leave too little room, as 700 databases in memory
+// do.
 func (s *server) keepsDatabases() bool {
 	return !s.isShared && (s.dataDir == "" || freeBytes(s.dataDir) >= roomForTests)
 }
@@ -70,13 +90,13 @@ func (s *server) dropDatabase(t testing.TB, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()
-	if err := s.runOrders(ctx, "drop database if exists "+name+" with (force)"); err != nil {
+	if err := s.runAdmin(ctx, "drop database if exists "+name+" with (force)"); err != nil {
 		t.Errorf("dbtest: %v", err)
 	}
 }
 
-// newName holds the time, by which a later process knows what was left behind.
-func newName() string {
+// newDatabaseName returns a name that has the present time, by which a later process knows what was left behind.
+func newDatabaseName() string {
 	return fmt.Sprintf("%s%d_%s", testPrefix, time.Now().Unix(), strings.ToLower(rand.Text()[:8]))
 }
 
@@ -86,16 +106,12 @@ func (s *server) urlOf(database string) string {
 	return u.String()
 }
 
-// runOrders runs statements, each in a transaction of its own, on a connection that nobody else uses meanwhile. It stays
-// open for later orders: to open one costs Postgres a fifth of what a database does.
-func (s *server) runOrders(ctx context.Context, statements ...string) (err error) {
-	var conn *pgx.Conn
-	select {
-	case conn = <-s.idleConns:
-	default:
-		if conn, err = pgx.Connect(ctx, s.url.String()); err != nil {
-			return err
-		}
+// runAdmin runs statements, each in a transaction of its own, in the server's own database. Connections stay open for
+// later calls: to open one costs Postgres a fifth of what a database costs.
+func (s *server) runAdmin(ctx context.Context, statements ...string) error {
+	conn, err := s.takeConn(ctx)
+	if err != nil {
+		return err
 	}
 	if err := runStatements(ctx, conn, statements...); err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
@@ -109,6 +125,17 @@ func (s *server) runOrders(ctx context.Context, statements ...string) (err error
 	return nil
 }
 
+// takeConn returns an idle connection, or a new one.
+func (s *server) takeConn(ctx context.Context) (*pgx.Conn, error) {
+	select {
+	case conn := <-s.idleConns:
+		return conn, nil
+	default:
+		return pgx.Connect(ctx, s.url.String())
+	}
+}
+
+// runStatements runs statements, each in a transaction of its own, until one fails.
 func runStatements(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {

@@ -14,33 +14,34 @@ import (
 // Pair is a primary and its hot standby, by Postgres's own streaming replication. Both listen on TCP.
 type Pair struct {
 	Primary, Standby *pglocal.Cluster
-	Replication      *Proxy // through which the standby follows
+	Replication      *Proxy // the standby's connection to the primary goes through it
 }
 
 // NewPair starts a durable primary that has all migrations, and a standby that follows it. The settings are the
-// primary's. Both are discarded when the test ends.
+// primary's. Both are removed when the test ends.
 func NewPair(t testing.TB, settings map[string]string) Pair {
 	t.Helper()
-	o := pglocal.Options{Dir: newDir(), Durable: true, TCPPort: pglocal.AnyPort,
+	o := pglocal.Options{Dir: newDirName(), Durable: true, TCPPort: pglocal.AnyPort,
 		Settings: map[string]string{"wal_keep_size": "1GB"}}
 	maps.Copy(o.Settings, settings)
 	primary := NewMigratedCluster(t, o)
-	must := func(err error) {
+	check := func(err error) {
 		if err != nil {
 			t.Fatalf("dbtest: %v", err)
 		}
 	}
-	must(primary.Stop(t.Context())) // the copy of a stopped one needs no program of Postgres
-	dir := newDir()
-	must(copyTree(t.Context(), o.Dir, dir))
-	must(primary.Start(t.Context()))
+	// Stopped, so that the copy of its files is whole without pg_basebackup.
+	check(primary.Stop(t.Context()))
+	dir := newDirName()
+	check(copyTree(t.Context(), o.Dir, dir))
+	check(primary.Start(t.Context()))
 	replication := NewProxy(t, primary.TCPURL("postgres"), nil)
-	must(os.WriteFile(filepath.Join(dir, "data", "standby.signal"), nil, 0o600))
+	check(os.WriteFile(filepath.Join(dir, "data", "standby.signal"), nil, 0o600))
 	o.Dir, o.Settings = dir, map[string]string{"primary_conninfo": conninfo(t, replication.URL)}
 	return Pair{Primary: primary, Standby: NewCluster(t, o), Replication: replication}
 }
 
-// conninfo returns a URL in the form in which a standby takes it.
+// conninfo returns what primary_conninfo of a standby has for a URL.
 func conninfo(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// WithParameters returns the URL of a database with connection parameters, such as "application_name", "worker". A
-// parameter that the URL has already is replaced.
+// WithParameters returns the URL of a database with connection parameters, which are pairs of name and value, such as
+// "application_name", "worker". They replace those that the URL has already.
 func WithParameters(t testing.TB, databaseURL string, namesAndValues ...string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -14,7 +14,7 @@ func WithParameters(t testing.TB, databaseURL string, namesAndValues ...string) 
 		t.Fatalf("dbtest: %v", err)
 	}
 	q := u.Query()
-	for i := 0; i < len(namesAndValues); i += 2 {
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
 		q.Set(namesAndValues[i], namesAndValues[i+1])
 	}
 	u.RawQuery = q.Encode()

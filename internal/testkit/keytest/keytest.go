@@ -16,14 +16,14 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// KEK is the key-encryption key that consists of one byte.
+// KEK returns a key-encryption key that repeats one byte.
 func KEK(b byte) []byte { return bytes.Repeat([]byte{b}, token.KEKBytes) }
 
-// Sealer seals by the first of these key-encryption keys, each of which consists of one byte, and opens by all.
-func Sealer(t testing.TB, keks ...byte) *token.Sealer {
+// Sealer returns a sealer that seals with the [KEK] of the first byte, and opens with those of all.
+func Sealer(t testing.TB, kekBytes ...byte) *token.Sealer {
 	t.Helper()
-	secrets := make([][]byte, len(keks))
-	for i, b := range keks {
+	secrets := make([][]byte, len(kekBytes))
+	for i, b := range kekBytes {
 		secrets[i] = KEK(b)
 	}
 	sealer, err := token.NewSealer(secrets...)
@@ -31,10 +31,10 @@ func Sealer(t testing.TB, keks ...byte) *token.Sealer {
 	return sealer
 }
 
-// Login is an identity provider with one key, named login.
+// Login is an identity provider with one key, whose id is login.
 type Login struct {
-	Set    string           // the JWKS
-	Source *token.KeySource // of the JWKS
+	Set    string           // the JWKS, as JSON
+	Source *token.KeySource // the keys of the JWKS
 	key    ed25519.PrivateKey
 }
 
@@ -49,9 +49,10 @@ func NewLogin(t testing.TB) Login {
 	return Login{set, source, private}
 }
 
-// Token signs an access token. It expires in an hour unless the claims say when. Safe for concurrent use.
+// Token signs an access token with the claims, which are not nil. The token expires in an hour unless the claims say
+// when. Safe for concurrent use.
 func (l Login) Token(claims map[string]any) string {
-	if _, set := claims["exp"]; !set {
+	if _, hasExpiry := claims["exp"]; !hasExpiry {
 		claims = maps.Clone(claims)
 		claims["exp"] = time.Now().Add(time.Hour).Unix()
 	}
@@ -60,7 +61,7 @@ func (l Login) Token(claims map[string]any) string {
 	return signed + "." + Base64(ed25519.Sign(l.key, []byte(signed)))
 }
 
-// AccessToken is Token of a player.
+// AccessToken signs an access token of a player.
 func (l Login) AccessToken(sub string) string { return l.Token(map[string]any{"sub": sub}) }
 
 // Base64 encodes as JSON Web Tokens do.

@@ -36,7 +36,7 @@ func (b *Buffer) End() {
 	b.signalChange()
 }
 
-// signalChange wakes those who wait. The caller holds mu.
+// signalChange wakes the calls of AwaitLine that wait. The caller holds mu.
 func (b *Buffer) signalChange() {
 	if b.changed != nil {
 		close(b.changed)
@@ -58,7 +58,7 @@ func (b *Buffer) Count(words string) int { return strings.Count(b.String(), word
 // minutes come before it.
 func (b *Buffer) AwaitLine(t testing.TB, words string) string {
 	t.Helper()
-	late := time.After(5 * time.Minute) // programs start slowly on a machine that runs all tests at once
+	timeout := time.After(5 * time.Minute) // programs start slowly on a machine that runs all tests at once
 	for {
 		text, hasEnded, changed := b.watchText()
 		for line := range strings.Lines(text) {
@@ -67,15 +67,16 @@ func (b *Buffer) AwaitLine(t testing.TB, words string) string {
 				return line
 			}
 		}
-		require.False(t, hasEnded, "it ended before it printed %s: %s", words, text)
+		require.False(t, hasEnded, "the program ended before it printed %s: %s", words, text)
 		select {
 		case <-changed:
-		case <-late:
-			require.FailNow(t, "it did not print "+words, text)
+		case <-timeout:
+			require.FailNow(t, "the program did not print "+words, text)
 		}
 	}
 }
 
+// watchText returns the present text, and a channel that is closed at the next change.
 func (b *Buffer) watchText() (text string, hasEnded bool, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

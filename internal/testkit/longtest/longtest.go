@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// variable is set by `make test-long`.
-const variable = "DIRECTOR_TEST_LONG"
+// envLong names the variable that `make test-long` sets.
+const envLong = "DIRECTOR_TEST_LONG"
 
 // Enabled reports whether this run makes the whole of the slow proofs.
-func Enabled() bool { return os.Getenv(variable) != "" }
+func Enabled() bool { return os.Getenv(envLong) != "" }
 
 // Pick returns the size of a proof: the whole in a long run, and the part in others.
 func Pick[T any](part, whole T) T {
@@ -23,18 +23,19 @@ func Pick[T any](part, whole T) T {
 	return part
 }
 
-// Only skips a test that a run need not make unless it is a long one. representative names the test by which `make test` holds
-// the same promise.
+// Only skips a test unless the run is a long one. representative names the test that checks the same promise in
+// `make test`.
 func Only(t testing.TB, representative string) {
 	t.Helper()
 	if !Enabled() {
 		//nolint:forbidigo // no test is left out: .ci/run makes the long form of every package that has one
-		t.Skipf("%s=1 runs it; %s represents it here", variable, representative)
+		t.Skipf("%s=1 runs it; %s represents it here", envLong, representative)
 	}
 }
 
-// LimitRapid sets how often properties are checked that need a database, where rapid checks 100 times: so often in a
-// long run as well. -rapid.checks has precedence. Call it in TestMain, before the tests run.
+// LimitRapid sets how often each property of the test binary is checked, for properties that need a database: a long
+// run checks them 100 times, as is usual with rapid. A TestMain calls it before the flags are parsed, so that
+// -rapid.checks has precedence.
 func LimitRapid(checks int) {
 	if Enabled() {
 		return

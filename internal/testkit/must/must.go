@@ -7,11 +7,13 @@ import "github.com/stretchr/testify/require"
 //
 //	server := must.Get(store.Register(ctx, registration))(t)
 //
-// It takes the test in a second step, because Go passes the results of a call only to a function that takes nothing else.
+// It returns a function that takes the test, because Go passes the results of a call only to a function that takes
+// nothing else.
 func Get[V any](v V, err error) func(require.TestingT) V {
 	return func(t require.TestingT) V {
-		if h, marks := t.(interface{ Helper() }); marks {
-			h.Helper()
+		// TestingT does not demand Helper, so that also values without it may be passed.
+		if helper, hasHelper := t.(interface{ Helper() }); hasHelper {
+			helper.Helper()
 		}
 		require.NoError(t, err)
 		return v

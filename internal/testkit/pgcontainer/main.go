@@ -38,11 +38,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	// The library's own cleaner would remove the container once this program has ended.
+	// The library's own cleaner would remove the container as soon as this program has ended.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
-	container, password, err := start(ctx)
+	container, password, err := startContainer(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,15 +50,16 @@ func run(ctx context.Context) error {
 	fmt.Fprintln(os.Stdout, container.GetContainerID())
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	address, err := reach(ctx, container, password)
-	if err == nil {
-		fmt.Fprintln(os.Stdout, address)
+	address, err := findAddress(ctx, container, password)
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Fprintln(os.Stdout, address)
+	return nil
 }
 
-func start(ctx context.Context) (_ testcontainers.Container, password string, err error) {
-	// Without a daemon the library panics further on; here it returns an error.
+func startContainer(ctx context.Context) (_ testcontainers.Container, password string, err error) {
+	// Without a daemon, postgres.Run panics, while Health returns an error.
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {
 		return nil, "", err
@@ -69,7 +70,7 @@ func start(ctx context.Context) (_ testcontainers.Container, password string, er
 	password = rand.Text()
 	container, err := postgres.Run(ctx, image,
 		postgres.WithDatabase("postgres"), postgres.WithUsername("postgres"), postgres.WithPassword(password),
-		testcontainers.WithCmd(command()...),
+		testcontainers.WithCmd(serverCommand()...),
 		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
 		testcontainers.WithLogger(log.New(io.Discard, "", 0)),
 		// The image starts the server once to set it up, and then for good.
@@ -81,7 +82,8 @@ func start(ctx context.Context) (_ testcontainers.Container, password string, er
 	return container, password, nil
 }
 
-func command() []string {
+// serverCommand returns the command that runs Postgres with settings for data that nobody keeps.
+func serverCommand() []string {
 	args := []string{"postgres"}
 	settings := pglocal.ThrowawaySettings()
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -90,29 +92,31 @@ func command() []string {
 	return args
 }
 
-// reach finds the address under which the container answers. The library's guess is wrong when these tests run in a
-// container too and the daemon beside them, or when a file makes them look so.
-func reach(ctx context.Context, container testcontainers.Container, password string) (string, error) {
+// findAddress returns the address under which the container answers. The host that the library guesses is wrong when
+// the tests run in a container, too, beside the daemon, or when a file on this machine makes that seem so.
+func findAddress(ctx context.Context, container testcontainers.Container, password string) (string, error) {
 	port, err := container.MappedPort(ctx, "5432/tcp")
 	if err != nil {
 		return "", err
 	}
-	guess, err := container.Host(ctx)
+	guessed, err := container.Host(ctx)
 	if err != nil {
 		return "", err
 	}
+	var lastErr error
 	for {
-		for _, host := range []string{guess, "127.0.0.1", "host.docker.internal"} {
+		for _, host := range []string{guessed, "127.0.0.1", "host.docker.internal"} {
 			u := url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password),
 				Host: net.JoinHostPort(host, port.Port()), Path: "/postgres", RawQuery: "sslmode=disable"}
-			if err = ping(ctx, u.String()); err == nil {
+			lastErr = ping(ctx, u.String())
+			if lastErr == nil {
 				return u.String(), nil
 			}
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port.Port(), err)
+			return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port.Port(), lastErr)
 		}
 	}
 }

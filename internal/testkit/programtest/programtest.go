@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// StartProgram starts a program that prints a line when it is ready, and ends with its input, which endInput ends. It
-// returns that line. What is left of the program is killed when the test ends.
+// StartProgram starts a program that prints a line when it is ready, and that ends with its input. It returns that
+// line, and a function that ends the input. The program is killed when the test ends, if it still runs.
 func StartProgram(t testing.TB, cmd *exec.Cmd) (line string, endInput func()) {
 	t.Helper()
 	cmd.Stderr = os.Stderr
@@ -32,8 +32,8 @@ func StartProgram(t testing.TB, cmd *exec.Cmd) (line string, endInput func()) {
 	return strings.TrimSpace(line), endInput
 }
 
-// MemoryDir returns a directory of files in memory, which is faster than a disk, or that of temporary files where there
-// is none.
+// MemoryDir returns the directory of files in memory, which are faster than those on a disk, or the directory of
+// temporary files where there is none in memory.
 func MemoryDir() string {
 	if _, err := os.Stat("/dev/shm"); err == nil {
 		return "/dev/shm"
@@ -41,18 +41,18 @@ func MemoryDir() string {
 	return os.TempDir()
 }
 
-// PostgresDir returns a directory for programs that run a Postgres, which may do so as another user and has to pass
-// through it, in [MemoryDir]. It is removed when the test ends.
+// PostgresDir makes a directory in [MemoryDir] for programs that run a Postgres. It is removed when the test ends.
 func PostgresDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(MemoryDir(), "director-program-") // not a name that dbtest sweeps
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	// Where root runs the tests, Postgres runs as another user, who has to pass through the directory.
 	require.NoError(t, os.Chmod(dir, 0o711))
 	return dir
 }
 
-// EmptiedDir is PostgresDir for programs that leave nothing behind.
+// EmptiedDir is [PostgresDir] for programs that have to delete all that they put into it.
 func EmptiedDir(t testing.TB) string {
 	t.Helper()
 	dir := PostgresDir(t)

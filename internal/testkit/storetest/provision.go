@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// AddAppVersion inserts version 1 of app arena, whose servers take 8 players of mode duel, unless it is there. columns
-// are those with other values.
+// AddAppVersion inserts version 1 of app arena, whose servers take 8 players of mode duel, unless there is one. columns
+// have other values than the usual ones, by name.
 func (d *DB) AddAppVersion(columns map[string]any) {
 	d.T.Helper()
 	d.insert("app_versions", columns, map[string]any{
@@ -28,7 +28,8 @@ func (d *DB) AddPool(columns map[string]any) {
 	d.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
 }
 
-// AddDeployment inserts a deployment of version 1 of app arena in region eu. columns are those with other values.
+// AddDeployment inserts a deployment of version 1 of app arena in region eu. columns have other values than the usual
+// ones, by name.
 func (d *DB) AddDeployment(id uuid.UUID, columns map[string]any) {
 	d.T.Helper()
 	d.insert("deployments", columns, map[string]any{
@@ -36,14 +37,17 @@ func (d *DB) AddDeployment(id uuid.UUID, columns map[string]any) {
 	})
 }
 
+// insert inserts a row with the usual values and the columns that replace or complete them, unless there is one with
+// its key.
 func (d *DB) insert(table string, columns, usual map[string]any) {
 	d.T.Helper()
-	maps.Copy(usual, columns)
-	names := slices.Sorted(maps.Keys(usual))
-	places, values := make([]string, len(names)), make([]any, len(names))
+	row := maps.Clone(usual)
+	maps.Copy(row, columns)
+	names := slices.Sorted(maps.Keys(row))
+	placeholders, values := make([]string, len(names)), make([]any, len(names))
 	for i, name := range names {
-		places[i], values[i] = fmt.Sprint("$", i+1), usual[name]
+		placeholders[i], values[i] = fmt.Sprint("$", i+1), row[name]
 	}
-	d.Exec("INSERT INTO "+table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(places, ", ")+
+	d.Exec("INSERT INTO "+table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(placeholders, ", ")+
 		") ON CONFLICT DO NOTHING", values...)
 }

@@ -8,13 +8,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Tracer calls functions beside what a store does: before it acquires a connection, before each statement or pipeline,
-// with the SQL of all its statements, before each pipeline, and after each statement. Those that are nil are not called.
+// Tracer calls functions at what a store does. Those that are nil are not called.
 type Tracer struct {
-	BeforeAcquire                                   func()
-	BeforeStatement, BeforePipeline, AfterStatement func(sql string)
+	BeforeAcquire   func()           // before a connection is acquired
+	BeforeStatement func(sql string) // before a statement, or a pipeline with the SQL of all its statements
+	BeforePipeline  func(sql string) // before a pipeline, after BeforeStatement
+	AfterStatement  func(sql string) // after a statement that was not in a pipeline
 }
 
+// tracedSQL is the key of a statement's SQL in its context.
 type tracedSQL struct{}
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
@@ -49,10 +51,11 @@ func (r *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 	for _, q := range data.Batch.QueuedQueries {
 		all.WriteString(q.SQL + "\n")
 	}
-	for _, call := range []func(sql string){r.BeforeStatement, r.BeforePipeline} {
-		if call != nil {
-			call(all.String())
-		}
+	if r.BeforeStatement != nil {
+		r.BeforeStatement(all.String())
+	}
+	if r.BeforePipeline != nil {
+		r.BeforePipeline(all.String())
 	}
 	return ctx
 }

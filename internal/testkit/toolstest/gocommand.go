@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// GoCommand is a go command that runs in the directory of the product's module, also for tests of another module of
-// this repository, whose go.mod has not all that the product's programs need.
+// GoCommand returns a go command that runs in the directory of the product's module. Tests of another module of this
+// repository need it to build the product's programs: their own go.mod lacks modules that these use.
 func GoCommand(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/lattice-director/director").Output()

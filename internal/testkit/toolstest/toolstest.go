@@ -1,4 +1,5 @@
-// Package toolstest excludes tests that need a program which a machine does not have.
+// Package toolstest is for tests that need programs: LeaveOut excludes those whose program a machine does not have, and
+// GoCommand runs the go command.
 package toolstest
 
 import (
@@ -7,8 +8,9 @@ import (
 	"os"
 )
 
-// LeaveOut excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what
-// is not tested. In CI it ends the process instead. A TestMain calls it after flag.Parse.
+// LeaveOut excludes the tests whose names match a pattern of the flag -skip if err, the result of looking for a
+// program, is not nil. It says on stderr what is not tested. In CI it ends the process instead. A TestMain calls it
+// after flag.Parse.
 func LeaveOut(err error, pattern, what string) {
 	if err != nil && os.Getenv("CI") != "" {
 		fmt.Fprintf(os.Stderr, "tests with %s: %v\n", what, err)
@@ -24,8 +26,8 @@ func LeaveOutAnywhere(err error, pattern, what string) {
 	}
 	fmt.Fprintf(os.Stderr, "NOT TESTED: what needs %s: %v\n", what, err)
 	skip := flag.Lookup("test.skip")
-	if old := skip.Value.String(); old != "" {
-		pattern = old + "|" + pattern
+	if given := skip.Value.String(); given != "" {
+		pattern = given + "|" + pattern
 	}
-	_ = skip.Value.Set(pattern) // a string
+	_ = skip.Value.Set(pattern) // a string takes any text
 }

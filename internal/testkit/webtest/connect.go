@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Dial connects to an address, until the test ends.
+// Dial makes a TCP connection, which is closed when the test ends.
 func Dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -21,9 +21,10 @@ func Dial(t testing.TB, addr string) net.Conn {
 	return conn
 }
 
-// WebSocket connects a client, which reads messages of any size, until the test ends. Without a connection, it returns
-// the answer of the handshake, whose body was read, and nil. The options may be nil.
-func WebSocket(t testing.TB, url string, o *websocket.DialOptions) (*websocket.Conn, Answer) {
+// DialWebSocket connects a client, which reads messages of any size, until the test ends. It returns the connection,
+// and the answer of the handshake without a body; of a handshake that is refused nil, and the answer with its body. The
+// test fails if there is no answer. The options may be nil.
+func DialWebSocket(t testing.TB, url string, o *websocket.DialOptions) (*websocket.Conn, Answer) {
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), url, o) //nolint:bodyclose // its body needs no closing
 	require.NotNil(t, res, "%v", err)
@@ -37,7 +38,8 @@ func WebSocket(t testing.TB, url string, o *websocket.DialOptions) (*websocket.C
 	return conn, Answer{Status: res.StatusCode, Header: res.Header}
 }
 
-// ServeWebSocket has a function serve each connection, which is cut when it returns. The options may be nil.
+// ServeWebSocket starts a server until the test ends, and returns its URL. A function serves each connection, which is
+// cut when the function returns. The options may be nil.
 func ServeWebSocket(t testing.TB, o *websocket.AcceptOptions,
 	serve func(ws *websocket.Conn, r *http.Request)) (url string) {
 	t.Helper()

@@ -20,8 +20,8 @@ func Listen(t testing.TB) net.Listener {
 	return l
 }
 
-// Request makes a request that ends with the test. The body is nil, a text, bytes, or a value that becomes JSON; with a
-// body, the media type is that of JSON unless the headers, pairs of name and value, say otherwise.
+// Request makes a request that ends with the test. The body is nil, a text, bytes, or a value that becomes JSON. With a
+// body, the media type is that of JSON unless the headers, which are pairs of name and value, have another one.
 func Request(t testing.TB, method, url string, body any, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bodyReader(t, body))
@@ -68,7 +68,7 @@ func Send(t testing.TB, client *http.Client, r *http.Request) Answer {
 	return Answer{res.StatusCode, res.Header, string(body)}
 }
 
-// Decode returns the JSON of an answer that has a body, the zero value without one.
+// Decode returns the value whose JSON is the answer's body; the zero value without a body.
 func Decode[V any](t testing.TB, a Answer) (v V) {
 	t.Helper()
 	if a.Body != "" {

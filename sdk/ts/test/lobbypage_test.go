@@ -58,8 +58,8 @@ type lobbyVisitor struct {
 
 func (e *lobbyExample) visit(name string, width int64) lobbyVisitor {
 	e.T.Helper()
-	tab := e.browser.Tab(e.T)
-	tab.Look(width, 800, "light")
+	tab := e.browser.OpenTab(e.T)
+	tab.SetAppearance(width, 800, "light")
 	tab.Open(e.url)
 	v := lobbyVisitor{visitor{tab.Page, e.rig}, tab, e}
 	v.fill("#name", name)
@@ -80,7 +80,7 @@ func (v lobbyVisitor) isFit(where string) {
 	v.tab.RequireFits(where)
 	v.tab.RequireAccessible(v.in.axe, where)
 	v.tab.RequireClean(where)
-	v.tab.Shot("lobby-" + where)
+	v.tab.SaveScreenshot("lobby-" + where)
 }
 
 // Two players on the page with rooms, one of them on a phone: they find a room, chat, become ready, accept, play on a game

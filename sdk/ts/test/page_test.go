@@ -34,7 +34,7 @@ func TestChromiumExamplePage(t *testing.T) {
 	url := r.startExample(addrs[0], a.URL+","+b.URL)
 
 	browser := chromiumtest.Start(t)
-	ada, bo := visitor{browser.Page(t, url), r}, visitor{browser.Page(t, url), r}
+	ada, bo := visitor{browser.OpenPage(t, url), r}, visitor{browser.OpenPage(t, url), r}
 	ada.join("ada", "#queue")
 	ada.sees("#status", "You wait for a match.")
 	ada.sees("#line", "Place in line: 1.")

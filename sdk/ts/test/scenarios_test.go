@@ -56,7 +56,7 @@ func TestChromiumScenarios(t *testing.T) {
 	maps.DeleteFunc(some, func(name string, _ peertest.Scenario) bool { return !slices.Contains(inBrowsers, name) })
 	require.Len(t, some, len(inBrowsers))
 	browser, web := chromiumtest.Start(t), serveSite(t)
-	peertest.Run(t, web.URL, func(t *testing.T) peertest.Peer { return page{browser.Page(t, web.URL+"/page")} }, longtest.Pick(some, scenarios))
+	peertest.Run(t, web.URL, func(t *testing.T) peertest.Peer { return page{browser.OpenPage(t, web.URL+"/page")} }, longtest.Pick(some, scenarios))
 }
 
 // serveSite serves what build made, as the server of a page does.

@@ -113,8 +113,8 @@ func utf16Units(text string) []uint16 {
 	return u
 }
 
-// loneSurrogate returns the code unit of a surrogate that begins a text in three bytes, which are not valid UTF-8; false:
-// the text begins with something else.
+// loneSurrogate returns the code unit of a surrogate that begins a text in three bytes, which are not valid UTF-8;
+// false: the text begins with something else.
 func loneSurrogate(text string) (unit uint16, isLone bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false

@@ -2,9 +2,9 @@
 // protocol major 3): it encodes what an agent sends, state and ack, and decodes what it receives, hello, poll and cmd.
 //
 // It shares no code with the director's half, server/orchestrator: tests exchange messages between the halves, so that
-// both do not share an error. Decoding is strict: a FleetAgent ends its process at a frame that it cannot parse, and the
-// agents in use have several versions, so the director sends one encoding of each message, and Decode returns an error
-// for any other.
+// both do not share an error. Decoding is strict: a FleetAgent ends its process at a frame that it cannot parse, and
+// the agents in use have several versions, so the director sends one encoding of each message, and Decode returns an
+// error for any other.
 //
 // Texts are UTF-8. A lone surrogate, which a text of JavaScript may hold, is encoded in three bytes as if it were a
 // character.
