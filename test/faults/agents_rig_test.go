@@ -68,7 +68,7 @@ func (r *agentRig) attachAll(n int, change ...func(*agents.Config)) (all []*agen
 // call calls the REST API behind the address. Without an answer the status is 0.
 func (r *agentRig) call(ctx context.Context, method, path string,
 	body any) (status int, cause string, data json.RawMessage) {
-	return r.Orchestrator(ctx, r.address.ListenAddr(), method, path, body)
+	return r.CallOrchestrator(ctx, r.address.ListenAddr(), method, path, body)
 }
 
 // awaitReplicas waits until the given number of replicas hold agents, and returns the id of the newest one.

@@ -198,7 +198,7 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 
 	answered := make(chan json.RawMessage, 1)
 	go func() {
-		status, cause, data := r.Orchestrator(t.Context(), second.orchestrator, http.MethodPost, "/v1/rooms",
+		status, cause, data := r.CallOrchestrator(t.Context(), second.orchestrator, http.MethodPost, "/v1/rooms",
 			fields{"type": "duel", "roomId": "finale"})
 		if status != http.StatusCreated {
 			data = json.RawMessage(fmt.Sprintf("%d %s", status, cause))

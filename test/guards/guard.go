@@ -46,7 +46,7 @@ func (g *Guard) withoutGuard(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Of two equal texts it is not known which one is the guard.
+	// Of two equal texts, one could not tell which is the guard.
 	if n := strings.Count(string(text), g.Remove); n != 1 {
 		return "", fmt.Errorf("%q stands %d times in %s, not once: bring the list up to date", g.Remove, n, g.File)
 	}
@@ -55,7 +55,7 @@ func (g *Guard) withoutGuard(root string) (string, error) {
 
 // missingTest returns the first test of the guard that its package does not have, or "".
 func (g *Guard) missingTest(root string) (string, error) {
-	// By the text of the files: to list tests, go test would have to build the package.
+	// Found in the text of the files: to list tests, go test would have to build the package.
 	files, err := filepath.Glob(filepath.Join(root, g.Package, "*_test.go"))
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (g *Guard) missingTest(root string) (string, error) {
 		}
 		all.Write(text)
 	}
-	// Its name may have changed since the guard was listed.
+	// A test may have been renamed since its guard was listed.
 	for _, test := range g.Tests {
 		if !regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(test) + `\(`).MatchString(all.String()) {
 			return test, nil

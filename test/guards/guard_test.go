@@ -34,16 +34,16 @@ func TestUnnoticedGuards(t *testing.T) {
 		Name: "a comment", File: "test/guards/guard.go", Remove: "// from the root of the repository", Package: "./test/guards",
 		Tests: []string{"TestGuardsStandInTheirFiles"},
 	}
-	failed, err := own.try(t.Context(), root)
+	failed, err := own.runWithout(t.Context(), root)
 	require.NoError(t, err)
 	require.Empty(t, failed)
 
 	own.Remove = "package main"
-	_, err = own.try(t.Context(), root)
+	_, err = own.runWithout(t.Context(), root)
 	require.ErrorContains(t, err, "no test ran without the guard")
 
 	own.Remove, own.With = "n != 1", "n >= 0"
-	failed, err = own.try(t.Context(), root)
+	failed, err = own.runWithout(t.Context(), root)
 	require.NoError(t, err)
 	require.Equal(t, own.Tests, failed)
 

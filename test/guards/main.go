@@ -48,7 +48,7 @@ func tryAll(ctx context.Context, out io.Writer, guards []Guard) error {
 			}
 		}
 		started := time.Now()
-		failed, err := g.try(ctx, ".")
+		failed, err := g.runWithout(ctx, ".")
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.Name, err)
 		}

@@ -16,7 +16,7 @@ import (
 // failedTest finds a top-level test that failed in the output of go test.
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// checkTests runs the tests of all guards of a package with the guards in place. Errors: one fails.
+// checkTests runs the tests of all guards of a package with the guards in place. Errors: a test fails.
 func checkTests(ctx context.Context, root, pkg string, guards []Guard) error {
 	var tests []string
 	for _, g := range guards {
@@ -32,9 +32,9 @@ func checkTests(ctx context.Context, root, pkg string, guards []Guard) error {
 	return nil
 }
 
-// try runs the tests of a guard without it, and returns those that failed. Errors: no test ran, since the code does not
-// build without the guard.
-func (g *Guard) try(ctx context.Context, root string) ([]string, error) {
+// runWithout runs the tests of a guard with the guard removed, and returns those that failed. Errors: no test ran,
+// since the code does not build without the guard.
+func (g *Guard) runWithout(ctx context.Context, root string) ([]string, error) {
 	dir, err := os.MkdirTemp("", "guards-")
 	if err != nil {
 		return nil, err
@@ -52,7 +52,8 @@ func (g *Guard) try(ctx context.Context, root string) ([]string, error) {
 	return failed, nil
 }
 
-// writeOverlay writes the file without the guard, and the overlay that puts it in the place of the real one, into dir.
+// writeOverlay writes into dir the file without the guard, and an overlay that puts it in the place of the real one. It
+// returns the overlay's path.
 func (g *Guard) writeOverlay(root, dir string) (string, error) {
 	text, err := g.withoutGuard(root)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entry is an installation that serves no region: it names another cell.
+// entry is an installation that serves no region: it answers with the address of another cell.
 type entry struct {
 	url   string
 	calls atomic.Int64
 }
 
-// newEntry serves an entry that names an address for the region eu.
+// newEntry serves an entry that answers with an address for the region eu.
 func (r *Rig) newEntry(address string) *entry {
 	r.T.Helper()
 	e := &entry{}
@@ -23,33 +23,35 @@ func (r *Rig) newEntry(address string) *entry {
 		e.calls.Add(1)
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusMisdirectedRequest)
-		_ = json.NewEncoder(w).Encode(object{"type": "/docs#region_elsewhere", "title": "Served elsewhere", "status": 421, "code": "region_elsewhere",
+		_ = json.NewEncoder(w).Encode(object{"type": "/docs#region_elsewhere", "title": "Served elsewhere",
+			"status": http.StatusMisdirectedRequest, "code": "region_elsewhere",
 			"detail": "another cell", "request_id": "r", "region": "eu", "address": address})
 	}))
 	return e
 }
 
-// A player who knows the address of another installation is seated where the region is, and asks the first one no more.
-// Its ticket is where it was created. Installations that name each other make no loop, and a cell names no other one.
+// A player who knows the address of another installation is seated where the region is, and calls the first one no
+// more. A ticket is read where it was created. Installations that name each other cause no endless loop of calls, and
+// an address that a cell names is not followed.
 func followsCell(r *Rig) {
 	a := r.serve()
-	r.Installation.ApplyProfile(asked)
-	r.gameServer(a)
+	r.Installation.ApplyProfile(askedProfile)
+	r.startGameServer(a)
 	first := r.newEntry(a.URL + "/")
 	r.playerAt("ada", []string{r.token("ada", time.Hour)}, first.url)
 	require.NotEmpty(r.T, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
-	known := first.calls.Load()
-	require.NotZero(r.T, known)
+	callsBefore := first.calls.Load()
+	require.NotZero(r.T, callsBefore)
 	seat := ask[match](r, "matchmake", object{"player": "ada", "request": duel})
-	require.Equal(r.T, known, first.calls.Load(), "the cell is remembered")
+	require.Equal(r.T, callsBefore, first.calls.Load(), "the cell is remembered")
 	require.NotEmpty(r.T, ask[match](r, "resolve", object{"player": "ada", "handle": seat.Handle}).Token)
 
 	r.queue("ada", object{"profiles": []string{"asked"}, "latencies": object{"eu": 20}})
-	r.awaits("ada", "queued", 1)
-	known = first.calls.Load()
-	require.Equal(r.T, "cancelled", r.answer("ada", "cancel").State)
-	r.ends("ada", "cancelled")
-	require.Equal(r.T, known, first.calls.Load(), "the ticket is known to be in the cell")
+	r.awaitState("ada", "queued", 1)
+	callsBefore = first.calls.Load()
+	require.Equal(r.T, "cancelled", r.callTicket("ada", "cancel").State)
+	r.awaitFinal("ada", "cancelled")
+	require.Equal(r.T, callsBefore, first.calls.Load(), "the ticket is known to be in the cell")
 
 	third := r.newEntry(a.URL)
 	second := r.newEntry(third.url)

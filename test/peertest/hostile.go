@@ -28,12 +28,21 @@ func (i *impostor) flood(contentType, piece string) http.HandlerFunc {
 		var written int64
 		for r.Context().Err() == nil {
 			n, err := w.Write([]byte(piece))
-			if written += int64(n); err != nil {
+			written += int64(n)
+			if err != nil {
 				break
 			}
 		}
-		// The largest of all answers, whichever connection ends last.
-		for old := i.longest.Load(); written > old && !i.longest.CompareAndSwap(old, written); old = i.longest.Load() {
+		i.noteLength(written)
+	}
+}
+
+// noteLength keeps the largest length of all answers, whichever connection ends last.
+func (i *impostor) noteLength(written int64) {
+	for {
+		longest := i.longest.Load()
+		if written <= longest || i.longest.CompareAndSwap(longest, written) {
+			return
 		}
 	}
 }
@@ -42,10 +51,10 @@ func (i *impostor) flood(contentType, piece string) http.HandlerFunc {
 func serveStranger(t testing.TB, handler http.Handler) (url string) {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for what, allowed := range map[string]string{
+		for header, allowed := range map[string]string{
 			"Origin": "*", "Methods": "*", "Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
 		} {
-			w.Header().Set("Access-Control-Allow-"+what, allowed)
+			w.Header().Set("Access-Control-Allow-"+header, allowed)
 		}
 		w.Header().Set("Access-Control-Expose-Headers", "Retry-After")
 		if r.Method != http.MethodOptions {
@@ -76,8 +85,8 @@ func serveImpostor(t testing.TB) (i *impostor, url string) {
 func boundsAnswers(r *Rig) {
 	i, url := serveImpostor(r.T)
 	r.playerAt("ada", []string{r.token("ada", time.Hour)}, url)
-	r.begin("match", "matchmake", object{"player": "ada", "request": duel})
-	require.Equal(r.T, "UnreachableError", r.retries("ada", 1)[0].Name)
+	r.beginStep("match", "matchmake", object{"player": "ada", "request": duel})
+	require.Equal(r.T, "UnreachableError", r.awaitRetries("ada", 1)[0].Name)
 	for _, id := range []string{"line", "event", "garbage"} {
 		ask[any](r, "ticket", object{"player": "ada", "id": id})
 		ask[any](r, "watch", object{"player": "ada"})
@@ -88,7 +97,7 @@ func boundsAnswers(r *Rig) {
 	ask[any](r, "abort", object{"player": "ada"})
 	i.serving.Wait()
 	require.NotZero(r.T, i.longest.Load())
-	// Above what a client keeps: on a busy machine a browser reads on until it hears that its page has cancelled.
+	// Far above what a client keeps: a browser on a busy machine reads for a while after its page has cancelled the call.
 	require.Less(r.T, i.longest.Load(), int64(64<<20))
 }
 
@@ -119,6 +128,7 @@ func unavailable(w http.ResponseWriter) {
 	_, _ = w.Write([]byte(`{"status": 503, "code": "unavailable", "title": "Unavailable", "later": 1}`))
 }
 
+// events serves a stream in two pieces that cut a character. The first stream also ends within a line.
 func (d *newerDirector) events(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.resumed = append(d.resumed, r.Header.Get("Last-Event-ID"))
@@ -129,8 +139,9 @@ func (d *newerDirector) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	first := `event: later` + "\n" + `data: {"ticket_id": "t1", "state": "pondering", "version": 1, "party": ["ada"], "detail": "é", "later": {"deep": [1]}}` + "\n\n"
-	middle := strings.Index(first, "é") + 1 // of a character
+	first := `event: later` + "\n" + `data: {"ticket_id": "t1", "state": "pondering", "version": 1, "party": ["ada"], ` +
+		`"detail": "é", "later": {"deep": [1]}}` + "\n\n"
+	middle := strings.Index(first, "é") + 1 // é has two bytes
 	// A stream may be cut anywhere, also within a character: clients must not decode the pieces by themselves.
 	for _, piece := range []string{first[:middle], first[middle:]} {
 		_, _ = w.Write([]byte(piece))
@@ -143,7 +154,7 @@ func (d *newerDirector) events(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(last))
 }
 
-// A client survives a director that is newer than it, overloaded, and cut off.
+// A client works with a director that is newer than the client, that is overloaded, and whose stream breaks.
 func understandsNewer(r *Rig) {
 	var director newerDirector
 	mux := http.NewServeMux()
@@ -154,15 +165,15 @@ func understandsNewer(r *Rig) {
 	m := ask[match](r, "matchmake", object{"player": "ada", "request": duel})
 	require.Equal(r.T, "eu.s", m.SessionID)
 	require.GreaterOrEqual(r.T, time.Since(began), time.Second, "Retry-After")
-	require.Equal(r.T, 503, r.retries("ada", 1)[0].Status)
+	require.Equal(r.T, 503, r.awaitRetries("ada", 1)[0].Status)
 
 	ask[any](r, "ticket", object{"player": "ada", "id": "t1"})
 	ask[any](r, "watch", object{"player": "ada"})
 	ask[any](r, "watched", object{"player": "ada"})
-	states := r.awaits("ada", "assigned", 1)
+	states := r.awaitState("ada", "assigned", 1)
 	require.Equal(r.T, []string{"pondering 1", "assigned 2"}, texts(states))
 	require.Equal(r.T, "é", states[0].Detail)
-	// Without the lock: all streams have ended.
+	// Read without the lock: all streams have ended.
 	require.Equal(r.T, []string{"", "1", "1"}, director.resumed)
 }
 
@@ -185,8 +196,8 @@ func keepsToken(r *Rig) {
 	unsigned.StartTLS()
 	r.T.Cleanup(unsigned.Close)
 	r.playerAt("bo", []string{"a.b.c"}, unsigned.URL)
-	r.begin("match", "matchmake", object{"player": "bo", "request": duel})
-	for _, err := range r.retries("bo", 2) {
+	r.beginStep("match", "matchmake", object{"player": "bo", "request": duel})
+	for _, err := range r.awaitRetries("bo", 2) {
 		require.Equal(r.T, "UnreachableError", err.Name)
 		require.NotContains(r.T, err.Message, "a.b.c")
 	}

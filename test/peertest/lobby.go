@@ -51,7 +51,7 @@ type listedFriend struct {
 	Online bool
 }
 
-// isEmpty is false for nil: no list has arrived yet.
+// isEmpty reports whether a list without rooms has arrived. nil is no list yet.
 func isEmpty(all []listedRoom) bool { return all != nil && len(all) == 0 }
 
 func showsMap(name string) func([]listedRoom) bool {
@@ -80,6 +80,15 @@ func (r *Rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.Lobb
 	return ask[lobbyEvent](r, "lobby", object{"player": player, "urls": urls, "tokens": tokens}).Session
 }
 
+// replicaOf returns the one of two replicas to which a player is connected, and the other one.
+func (r *Rig) replicaOf(player string, a, b *rigtest.LobbyReplica) (connected, other *rigtest.LobbyReplica) {
+	r.T.Helper()
+	if ask[string](r, "lobbyURL", object{"player": player}) == b.Lobby {
+		return b, a
+	}
+	return a, b
+}
+
 // lobbyCall calls a method of a client that returns a room.
 func (r *Rig) lobbyCall(player, method string, args ...any) lobbyRoom {
 	r.T.Helper()
@@ -92,8 +101,8 @@ func (r *Rig) roomCall(player, room, method string, args ...any) {
 	ask[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
 }
 
-// roomRefuses calls a method of a room that fails, and returns the code.
-func (r *Rig) roomRefuses(player, room, method string, args ...any) string {
+// refusalOf calls a method of a room that fails, and returns the code.
+func (r *Rig) refusalOf(player, room, method string, args ...any) string {
 	r.T.Helper()
 	_, failed := try[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
 	require.NotNil(r.T, failed, method)
@@ -101,17 +110,17 @@ func (r *Rig) roomRefuses(player, room, method string, args ...any) string {
 	return failed.Code
 }
 
-// sees waits until a room is as a test wants it, as a player sees it.
-func (r *Rig) sees(player, room string, holds func(lobbyRoom) bool) lobbyRoom {
+// awaitRoom waits until a room is as a test wants it, by the copy of a player, and returns it.
+func (r *Rig) awaitRoom(player, room string, holds func(lobbyRoom) bool) lobbyRoom {
 	r.T.Helper()
 	return until(r, "roomSeen", object{"player": player, "room": room}, holds)
 }
 
-func inPhase(phase string) func(lobbyRoom) bool {
+func isInPhase(phase string) func(lobbyRoom) bool {
 	return func(room lobbyRoom) bool { return room.State["phase"] == phase }
 }
 
-func withMembers(n int) func(lobbyRoom) bool {
+func hasMembers(n int) func(lobbyRoom) bool {
 	return func(room lobbyRoom) bool { return len(room.Members) == n && len(room.Sessions) == n }
 }
 
@@ -125,32 +134,33 @@ func (room lobbyRoom) setting(key string) any {
 	return settings[key]
 }
 
-func showing(character string) func(lobbyRoom) bool {
+func showsCharacter(character string) func(lobbyRoom) bool {
 	return func(room lobbyRoom) bool {
 		return slices.ContainsFunc(room.Members, func(m lobbyMember) bool { return m.Data["character"] == character })
 	}
 }
 
-// hears waits until a client has n events of a kind, and returns the last.
-func (r *Rig) hears(player, kind string, n int) lobbyEvent {
+// awaitLobbyEvent waits until a client has n events of a kind, and returns the last.
+func (r *Rig) awaitLobbyEvent(player, kind string, n int) lobbyEvent {
 	r.T.Helper()
 	all := until(r, "lobbyEvents", object{"player": player, "kind": kind},
 		func(all []lobbyEvent) bool { return len(all) >= n })
 	return all[len(all)-1]
 }
 
-// said waits until a client has heard n messages, and returns all of them.
-func (r *Rig) said(player string, n int) []lobbyLine {
+// awaitLines waits until a client has received n messages, and returns all of them.
+func (r *Rig) awaitLines(player string, n int) []lobbyLine {
 	r.T.Helper()
 	return until(r, "lobbySaid", object{"player": player}, func(all []lobbyLine) bool { return len(all) >= n })
 }
 
 // Friends on two replicas go from an invitation to the game server of their match.
 func partyReachesItsServer(r *Rig) {
-	r.Installation.NextEnv = append(r.Installation.NextEnv, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
+	r.Installation.NextEnv = append(r.Installation.NextEnv,
+		`DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
 	one, other := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	r.Installation.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
-	server := r.gameServer(one.Process, other.Process)
+	server := r.startGameServer(one.Process, other.Process)
 	adas := r.enterLobby("ada", one)
 	bos := r.enterLobby("bo", other)
 	party := r.lobbyCall("ada", "createParty", object{"name": "Ada"})
@@ -159,17 +169,17 @@ func partyReachesItsServer(r *Rig) {
 	require.Equal(r.T, &lobbyMember{Session: adas, Name: "Ada"}, party.Me)
 
 	r.roomCall("ada", party.ID, "invite", "bo")
-	invited := r.hears("bo", "invited", 1)
+	invited := r.awaitLobbyEvent("bo", "invited", 1)
 	require.Equal(r.T, []string{party.ID, "party", adas, "ada"},
 		[]string{invited.Room, invited.RoomType, invited.From, invited.FromPlayer})
 	r.lobbyCall("bo", "join", "party", invited.Room, object{"name": "Bo"})
-	r.sees("ada", party.ID, withMembers(2))
+	r.awaitRoom("ada", party.ID, hasMembers(2))
 	r.roomCall("bo", party.ID, "say", "shall we?")
-	require.Equal(r.T, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.said("ada", 1))
-	require.Equal(r.T, "refused", r.roomRefuses("bo", party.ID, "queue", object{"room_type": "ranked"}))
+	require.Equal(r.T, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.awaitLines("ada", 1))
+	require.Equal(r.T, "refused", r.refusalOf("bo", party.ID, "queue", object{"room_type": "ranked"}))
 	r.roomCall("ada", party.ID, "queue", object{"room_type": "ranked", "latencies": object{"eu": 20}})
 	for _, player := range []string{"ada", "bo"} {
-		found := r.hears(player, "match", 1)
+		found := r.awaitLobbyEvent(player, "match", 1)
 		room := r.lobbyCall(player, "joinMatch", object{"room": found.Room, "room_type": found.RoomType},
 			object{"name": player})
 		require.Equal(r.T, "ready", room.State["phase"])
@@ -179,12 +189,12 @@ func partyReachesItsServer(r *Rig) {
 		require.NoError(r.T, err)
 		require.Equal(r.T, player, admission.Sub)
 	}
-	r.sees("ada", party.ID, inPhase("matched"))
-	// Twice: to leave a room that was left is no error.
+	r.awaitRoom("ada", party.ID, isInPhase("matched"))
+	// Twice: a player who has left already may leave again.
 	r.roomCall("ada", party.ID, "leave")
 	r.roomCall("ada", party.ID, "leave")
 	require.Zero(r.T, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
-	require.True(r.T, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner,
+	require.True(r.T, r.awaitRoom("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner,
 		"the longest member follows the owner")
 }
 
@@ -206,18 +216,18 @@ func lobbyStarts(r *Rig) {
 	r.roomCall("bo", room, "team", "red")
 	r.roomCall("ada", room, "lock", true)
 	r.roomCall("ada", room, "kick", cys)
-	require.Equal(r.T, "kicked", r.hears("cy", "left", 1).Reason)
-	require.Equal(r.T, "invalid", r.roomRefuses("ada", room, "start", object{"room_type": "squad", "size": 4}))
+	require.Equal(r.T, "kicked", r.awaitLobbyEvent("cy", "left", 1).Reason)
+	require.Equal(r.T, "invalid", r.refusalOf("ada", room, "start", object{"room_type": "squad", "size": 4}))
 	for _, player := range []string{"ada", "bo"} {
 		r.roomCall(player, room, "ready", true)
 	}
 	r.roomCall("ada", room, "countdown", 5)
-	r.sees("bo", room, inPhase("countdown"))
+	r.awaitRoom("bo", room, isInPhase("countdown"))
 	r.roomCall("ada", room, "start", object{"room_type": "squad", "size": 4})
-	r.sees("bo", room, inPhase("queued"))
+	r.awaitRoom("bo", room, isInPhase("queued"))
 	r.roomCall("bo", room, "cancelQueue")
 	r.roomCall("ada", room, "giveOwnership", bos)
-	seen := r.sees("ada", room, func(room lobbyRoom) bool { return room.State["phase"] == "open" && !room.IsOwner })
+	seen := r.awaitRoom("ada", room, func(room lobbyRoom) bool { return room.State["phase"] == "open" && !room.IsOwner })
 	require.Equal(r.T, []any{bos, "nuke"}, []any{seen.State["owner"], seen.State["settings"].(object)["map"]})
 
 	place := ask[struct{ Position int }](r, "lobbyCall",
@@ -237,10 +247,7 @@ func lobbyStarts(r *Rig) {
 func lobbySurvivesReplica(r *Rig) {
 	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	session := r.enterLobby("bo", a, b)
-	dies, stays := a, b
-	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
-		dies, stays = b, a
-	}
+	dies, stays := r.replicaOf("bo", a, b)
 	r.enterLobby("ada", stays)
 	const room = "lobby:x"
 	for _, player := range []string{"ada", "bo"} {
@@ -248,21 +255,21 @@ func lobbySurvivesReplica(r *Rig) {
 	}
 	dies.Process.Process.Kill()
 	r.roomCall("ada", room, "set", "map", "dust")
-	back := r.hears("bo", "connected", 1)
+	back := r.awaitLobbyEvent("bo", "connected", 1)
 	require.Equal(r.T, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
-	r.hears("bo", "disconnected", 1)
-	seen := r.sees("bo", room, func(room lobbyRoom) bool { return room.setting("map") == "dust" && room.isComplete() })
-	require.Equal(r.T, seen.State, r.sees("ada", room, lobbyRoom.isComplete).State)
+	r.awaitLobbyEvent("bo", "disconnected", 1)
+	seen := r.awaitRoom("bo", room, func(room lobbyRoom) bool { return room.setting("map") == "dust" && room.isComplete() })
+	require.Equal(r.T, seen.State, r.awaitRoom("ada", room, lobbyRoom.isComplete).State)
 	for range 3 {
 		for _, player := range []string{"ada", "bo"} {
 			r.roomCall(player, room, "say", "still here")
 		}
 	}
-	require.Equal(r.T, r.said("ada", 6), r.said("bo", 6))
+	require.Equal(r.T, r.awaitLines("ada", 6), r.awaitLines("bo", 6))
 
 	ask[any](r, "lobby", object{"player": "twin", "urls": []string{stays.Lobby},
 		"tokens": []string{rigtest.LobbyToken("bo")}, "session": session})
-	require.Equal(r.T, "EndedError", r.hears("bo", "ended", 1).Name)
+	require.Equal(r.T, "EndedError", r.awaitLobbyEvent("bo", "ended", 1).Name)
 	_, failed := try[any](r, "roomCall", object{"player": "bo", "room": room, "method": "say", "args": []any{"x"}})
 	require.Equal(r.T, "EndedError", failed.Name)
 }
@@ -272,30 +279,26 @@ func lobbySurvivesReplica(r *Rig) {
 func lobbyIsFound(r *Rig) {
 	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
-	dies, stays := a, b
-	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
-		dies, stays = b, a
-	}
+	dies, stays := r.replicaOf("bo", a, b)
 	r.enterLobby("ada", stays)
-	listed := func(holds func([]listedRoom) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
+	awaitListed := func(holds func([]listedRoom) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
 	query := object{"room_type": "lobby", "joinable": true, "filter": object{"map": []string{"dust", "nuke"}}}
 	ask[any](r, "lobbyWatch", object{"player": "bo", "query": query})
-	listed(isEmpty)
+	awaitListed(isEmpty)
 	room := r.lobbyCall("ada", "createLobby",
 		object{"name": "Ada", "max_members": 4, "metadata": object{"map": "dust"}}).ID
-	listed(func(all []listedRoom) bool {
+	awaitListed(func(all []listedRoom) bool {
 		return showsMap("dust")(all) && all[0].Members == 1 && all[0].MaxMembers == 4
 	})
 	dies.Process.Process.Kill()
 	r.roomCall("ada", room, "update", object{"metadata": object{"map": "nuke"}})
-	listed(showsMap("nuke"))
+	awaitListed(showsMap("nuke"))
 	r.roomCall("ada", room, "update", object{"private": true})
-	listed(isEmpty)
+	awaitListed(isEmpty)
 	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
 
 	r.roomCall("ada", room, "say", "first")
-	type shared struct{ Code string }
-	code := ask[shared](r, "roomCall", object{"player": "ada", "room": room, "method": "code"}).Code
+	code := ask[struct{ Code string }](r, "roomCall", object{"player": "ada", "room": room, "method": "code"}).Code
 	require.Len(r.T, code, len("KX7-4ZM"))
 	joined := r.lobbyCall("bo", "joinByCode", strings.ToLower(code), object{"name": "Bo"})
 	require.Equal(r.T, []string{room, "lobby", "Bo"}, []string{joined.ID, joined.Type, joined.Me.Name})
@@ -313,15 +316,12 @@ func lobbyIsFound(r *Rig) {
 func lobbyFriends(r *Rig) {
 	a, b := r.Installation.ServeLobby("--work"), r.Installation.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
-	dies, stays := a, b
-	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
-		dies, stays = b, a
-	}
+	dies, stays := r.replicaOf("bo", a, b)
 	r.enterLobby("ada", stays)
 	sent := ask[int](r, "lobbyCall", object{"player": "ada", "method": "sendTo",
 		"args": []any{"bo", "say", object{"text": "hello"}}})
 	require.Equal(r.T, 1, sent)
-	require.Equal(r.T, "ada", r.hears("bo", "mail", 1).FromPlayer)
+	require.Equal(r.T, "ada", r.awaitLobbyEvent("bo", "mail", 1).FromPlayer)
 	require.Len(r.T, ask[[]any](r, "lobbyCall", object{"player": "bo", "method": "inbox"}), 1)
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "markRead", "args": []any{1}})
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy"}})
@@ -333,23 +333,23 @@ func lobbyFriends(r *Rig) {
 			return slices.ContainsFunc(all, func(f listedFriend) bool { return f.Player == player && f.Online })
 		}
 	}
-	listed := func(holds func([]listedFriend) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
+	awaitListed := func(holds func([]listedFriend) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
 	ask[any](r, "lobbyFriends", object{"player": "bo", "players": []string{"ada", "cy"}})
-	listed(func(all []listedFriend) bool { return len(all) == 2 && isOnline("ada")(all) && !isOnline("cy")(all) })
+	awaitListed(func(all []listedFriend) bool { return len(all) == 2 && isOnline("ada")(all) && !isOnline("cy")(all) })
 	dies.Process.Process.Kill()
 	r.enterLobby("cy", stays)
-	listed(isOnline("cy"))
+	awaitListed(isOnline("cy"))
 	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
 
 	const room = "lobby:x"
 	r.lobbyCall("ada", "join", "lobby", room, object{"data": object{"character": "fox"}})
 	r.lobbyCall("bo", "join", "lobby", room)
-	r.sees("bo", room, showing("fox"))
+	r.awaitRoom("bo", room, showsCharacter("fox"))
 	r.roomCall("ada", room, "setData", object{"character": "owl"})
-	r.sees("bo", room, showing("owl"))
+	r.awaitRoom("bo", room, showsCharacter("owl"))
 }
 
-// A token that was refused is replaced once; what cannot work says so.
+// A token that was refused is replaced once. A client that has no good token, or a wrong URL, ends with an error.
 func lobbyTokens(r *Rig) {
 	at := r.Installation.ServeLobby()
 	r.enterLobbyWith("ada", []string{"wrong", rigtest.LobbyToken("ada")}, at)

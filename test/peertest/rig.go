@@ -55,10 +55,10 @@ func NewRig(t *testing.T, origin string, peer Peer) *Rig {
 	t.Helper()
 	login, err := devlogin.New()
 	require.NoError(t, err)
-	// A database and no cluster of its own: these scenarios do not stop Postgres.
-	on := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t),
+	// Only a database of its own, on a Postgres of other tests: these scenarios do not stop Postgres.
+	installation := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t),
 		append(rigtest.LobbySettings(), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)...)
-	return &Rig{T: t, Installation: on, peer: peer, Login: login}
+	return &Rig{T: t, Installation: installation, peer: peer, Login: login}
 }
 
 // serve starts a replica with workers, and waits until it is ready.
@@ -67,8 +67,8 @@ func (r *Rig) serve() *rigtest.Process {
 	return r.Installation.ServeReplica("--work")
 }
 
-// gameServer registers a game server for mode duel with 8 seats, which ends with the test.
-func (r *Rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
+// startGameServer registers a game server for mode duel with 8 seats, which ends with the test.
+func (r *Rig) startGameServer(at ...*rigtest.Process) *sdk.GameServer {
 	r.T.Helper()
 	client, err := sdk.New(sdk.Options{URLs: urlsOf(at)})
 	require.NoError(r.T, err)
@@ -77,7 +77,7 @@ func (r *Rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
 		FleetToken: rigtest.FleetToken,
 	})
 	require.NoError(r.T, err)
-	// With a context of its own: that of the test has ended by then.
+	// The cleanup has a context of its own: that of the test has ended by then.
 	r.T.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -94,7 +94,7 @@ func urlsOf(replicas []*rigtest.Process) (urls []string) {
 	return urls
 }
 
-// token returns an access token. One with a ttl below -30 s has expired.
+// token returns an access token. A ttl below the allowed clock skew, -30 s, makes one that has expired.
 func (r *Rig) token(sub string, ttl time.Duration) string {
 	r.T.Helper()
 	token, _, err := r.Login.Mint(devlogin.Claims{Subject: sub}, ttl)
@@ -153,26 +153,27 @@ func ask[T any](r *Rig, step string, args object) T {
 	return value
 }
 
-// until asks for a value until it is as a test wants it, and returns that.
+// until repeats a step until its value is as a test wants it, and returns that value.
 func until[T any](r *Rig, step string, args object, holds func(T) bool) (value T) {
 	r.T.Helper()
-	// A peer answers steps one by one: the test polls, since it cannot be called back.
+	// The test polls: a peer answers one step after the other, and cannot call the test.
 	for end := time.Now().Add(peerTimeout); ; rigtest.PauseFor(r.T.Context(), 10*time.Millisecond) {
-		if value = ask[T](r, step, args); holds(value) {
+		value = ask[T](r, step, args)
+		if holds(value) {
 			return value
 		}
 		require.True(r.T, time.Now().Before(end), "%s %v: %+v", step, args, value)
 	}
 }
 
-// begin runs a step in the background; the step end waits for it.
-func (r *Rig) begin(id, step string, args object) {
+// beginStep runs a step in the background; the step end waits for it.
+func (r *Rig) beginStep(id, step string, args object) {
 	r.T.Helper()
 	ask[any](r, "begin", object{"id": id, "step": step, "args": args})
 }
 
-// retries waits until a player has made n attempts that failed, and returns all so far.
-func (r *Rig) retries(player string, n int) []failure {
+// awaitRetries waits until a player has made n attempts that failed, and returns all so far.
+func (r *Rig) awaitRetries(player string, n int) []failure {
 	r.T.Helper()
 	return until(r, "retries", object{"player": player}, func(all []failure) bool { return len(all) >= n })
 }

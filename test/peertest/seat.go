@@ -17,14 +17,14 @@ type match struct {
 	Players   int    `json:"player_count"`
 }
 
-// duel asks for a seat on the game server that Rig.gameServer registers.
+// duel asks for a seat on the game server that Rig.startGameServer registers.
 var duel = object{"region": "eu", "mode": "duel"}
 
 // A party gets seats in one session, which a stranger may look at and not enter. The peer's errors have the codes of
 // the API.
 func seatsPlayers(r *Rig) {
 	a := r.serve()
-	server := r.gameServer(a)
+	server := r.startGameServer(a)
 	for _, sub := range []string{"alice", "bob", "mallory"} {
 		r.player(sub, a)
 	}
@@ -57,10 +57,10 @@ func seatsPlayers(r *Rig) {
 func waitsForServers(r *Rig) {
 	a, b := r.serve(), r.serve()
 	r.player("alice", a, b)
-	r.begin("seat", "seat", object{"player": "alice", "request": duel, "awaitServers": true})
-	retries := r.retries("alice", 2)
+	r.beginStep("seat", "seat", object{"player": "alice", "request": duel, "awaitServers": true})
+	retries := r.awaitRetries("alice", 2)
 	require.Equal(r.T, 409, retries[0].Status)
-	r.gameServer(a, b)
+	r.startGameServer(a, b)
 	require.NotEmpty(r.T, ask[match](r, "end", object{"id": "seat"}).Token)
 }
 
@@ -71,16 +71,16 @@ func waitsOutAnOutage(r *Rig) {
 	// The last value of a name counts: processes that start from here on connect through the proxy.
 	r.Installation.NextEnv = append(r.Installation.NextEnv, "DATABASE_URL="+proxy.URL)
 	a := r.serve()
-	r.gameServer(direct)
+	r.startGameServer(direct)
 	r.player("alice", a)
 	proxy.Shut()
-	asked := time.Now()
-	r.begin("match", "matchmake", object{"player": "alice", "request": duel})
-	retries := r.retries("alice", 2)
+	begunAt := time.Now()
+	r.beginStep("match", "matchmake", object{"player": "alice", "request": duel})
+	retries := r.awaitRetries("alice", 2)
 	require.Equal(r.T, []any{503, "unavailable", "POST /matchmake"},
 		[]any{retries[0].Status, retries[0].Code, retries[0].Call})
 	require.NotNil(r.T, retries[0].RetryAfter)
-	require.GreaterOrEqual(r.T, time.Since(asked).Seconds(), *retries[0].RetryAfter)
+	require.GreaterOrEqual(r.T, time.Since(begunAt).Seconds(), *retries[0].RetryAfter)
 	proxy.Open()
 	require.NotEmpty(r.T, ask[match](r, "end", object{"id": "match"}).Handle)
 }

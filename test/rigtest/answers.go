@@ -14,17 +14,17 @@ type Answer struct {
 	GotAt   time.Time
 }
 
-// Answers are those of one kind. Safe for concurrent use.
+// Answers are the answers to one kind of call. Safe for concurrent use.
 type Answers struct {
 	Rig *Rig
-	// Missing is true in SQL of a player a.sub and an id a.id that the database does not keep.
+	// Missing is a condition in SQL: the database does not have what an answer gave the player a.sub, with the id a.id.
 	Missing string
 
 	mu   sync.Mutex
 	list []Answer
 }
 
-// NoSeat is what is missing of an acknowledged seat.
+// NoSeat is the condition [Answers].Missing of acknowledged seats.
 const NoSeat = "NOT EXISTS (SELECT FROM seats st WHERE st.region || '.' || st.session_id = a.id AND st.sub = a.sub)"
 
 // Add adds an answer that was got now.
@@ -34,7 +34,7 @@ func (a *Answers) Add(sub, id string) {
 	a.list = append(a.list, Answer{sub, id, time.Now()})
 }
 
-// Count returns how many there are.
+// Count returns how many answers there are.
 func (a *Answers) Count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (a *Answers) Await(n int) time.Duration {
 	return time.Since(began)
 }
 
-// FindLost returns the answers that the database does not keep.
+// FindLost returns the answers of which the database does not have what they gave.
 func (a *Answers) FindLost() (lost []Answer) {
 	a.Rig.T.Helper()
 	all := a.ListAfter(time.Time{})
@@ -73,10 +73,10 @@ func (a *Answers) FindLost() (lost []Answer) {
 	return lost
 }
 
-// LongestGap returns the longest time without an answer from a moment until now.
-func LongestGap(from time.Time, of ...*Answers) (longest time.Duration) {
+// LongestGap returns the longest time without an answer of any of these kinds, from a moment until now.
+func LongestGap(from time.Time, kinds ...*Answers) (longest time.Duration) {
 	times := []time.Time{from, time.Now()}
-	for _, a := range of {
+	for _, a := range kinds {
 		for _, got := range a.ListAfter(from) {
 			times = append(times, got.GotAt)
 		}

@@ -63,7 +63,7 @@ func (b *Balancer) acceptClients() {
 func (b *Balancer) forwardClient(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	replica := b.dialNext()
-	// As a load balancer without a target: the client sees a connection that ends.
+	// The client sees a connection that ends, as from a load balancer without a target.
 	if replica == nil {
 		return
 	}

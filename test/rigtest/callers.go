@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Callers take turns side by side, until End is called or the test ends. Both wait for the turns that have begun.
+// Callers take turns side by side, until End is called or the test ends. Either waits for the turns that have begun.
 type Callers struct {
-	ctx     context.Context //nolint:containedctx // of the turns, which End ends
+	ctx     context.Context //nolint:containedctx // End ends the turns with it
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -40,5 +40,5 @@ func (c *Callers) End() {
 	c.running.Wait()
 }
 
-// Context returns what ends with End.
+// Context returns the context of the turns, which ends with End.
 func (c *Callers) Context() context.Context { return c.ctx }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -31,7 +32,7 @@ func (r *Rig) SetURLs(urls ...string) {
 	r.knownURLs = urls
 }
 
-// NextReplica returns the URL of the replica whose turn it is, as a load balancer without health checks does.
+// NextReplica returns the URL of another replica at each call, in turn, as a load balancer without health checks does.
 func (r *Rig) NextReplica() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +46,7 @@ type Fields map[string]any
 // ErrNoAnswer says that a call got no answer: it may have succeeded.
 var ErrNoAnswer = errors.New("no answer")
 
-// PostJSON is Call with POST.
+// PostJSON is CallJSON with POST.
 func (r *Rig) PostJSON(url, path string, header http.Header, body Fields) (int, Fields, error) {
 	return r.CallJSON(r.T.Context(), http.MethodPost, url+path, header, body)
 }
@@ -57,9 +58,8 @@ func (r *Rig) CallJSON(ctx context.Context, method, url string, header http.Head
 	if err != nil {
 		return 0, nil, err
 	}
-	// The caller's own header, which gets the Content-Type: no two calls at a time may share one.
-	req.Header = header
 	req.Header.Set("Content-Type", "application/json")
+	maps.Copy(req.Header, header)
 	res, err := r.HTTPClient.Do(req)
 	if err != nil {
 		return 0, nil, errors.Join(ErrNoAnswer, err)
@@ -120,11 +120,11 @@ func (r *Rig) QueueFor(sub, profile string) (ticket string) {
 func (r *Rig) PlayUntilDone(ctx context.Context, sub, path string, body Fields) Fields {
 	for ctx.Err() == nil {
 		status, answer, err := r.PostPlay(sub, path, body)
-		switch {
-		case status == http.StatusOK || status == http.StatusCreated:
+		if status == http.StatusOK || status == http.StatusCreated {
 			return answer
+		}
 		// A caller does not repeat what was refused for good.
-		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
+		if err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
 			// Not fatal, since callers run in goroutines of their own.
 			r.T.Errorf("%s of %s answered %d: %v", path, sub, status, answer)
 			return nil
@@ -139,7 +139,7 @@ func (r *Rig) NewPlayer(client *sdk.Client, sub string) *sdk.Player {
 	return sdk.NewPlayer(client, func(context.Context) (string, error) { return r.PlayerLogin.AccessToken(sub), nil })
 }
 
-// Each takes n turns, numbered from 0, as so many callers that take the next one when they have done one.
+// Each takes n turns, numbered from 0, by so many callers side by side: each takes the next turn when it has ended one.
 func Each(n, callers int, take func(turn int)) {
 	turns := make(chan int)
 	var running sync.WaitGroup
@@ -182,9 +182,9 @@ func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) 
 		beats = append(beats, func(ctx context.Context) {
 			for ctx.Err() == nil {
 				PauseFor(ctx, interval)
-				// Its lease has expired during a fault: it registers again, as a game server does.
-				if status, _, _ := r.PostFleet("/fleet/heartbeat",
-					Fields{"instance_id": id}); status == http.StatusNotFound {
+				status, _, _ := r.PostFleet("/fleet/heartbeat", Fields{"instance_id": id})
+				// The lease has expired during a fault: the instance registers again, as a game server does.
+				if status == http.StatusNotFound {
 					_, _, _ = r.PostFleet("/fleet/register", registration)
 				}
 			}

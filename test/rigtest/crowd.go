@@ -17,19 +17,19 @@ import (
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
-// Crowd is guests of one or more rooms that count. One goroutine uses it.
+// Crowd is the guests of rooms of the type [CounterRoom]. It is for one goroutine.
 type Crowd struct {
 	Rig *Rig
 
-	ctx        context.Context //nolint:containedctx // of the guests' loops, which end counts down
+	ctx        context.Context //nolint:containedctx // EndAll ends the guests' loops with it
 	stopGuests context.CancelFunc
 	guestLoops sync.WaitGroup
 	Guests     []*Guest
 
-	reconnectURLs []string // to which guests reconnect
+	reconnectURLs []string // the listeners that all guests know
 }
 
-// Guest is a player with the client of sdk/lobby, in a room that counts, whose counter it increments again and again.
+// Guest is a player with the client of sdk/lobby, who increments the counter of a room again and again.
 type Guest struct {
 	Client *lobby.Client
 
@@ -38,7 +38,6 @@ type Guest struct {
 	Room  string
 
 	AckedCount, UnknownCount atomic.Int64
-	slowestNanos             atomic.Int64 // nanoseconds of an answer
 
 	mu         sync.Mutex
 	events     []realtimetest.Event
@@ -60,11 +59,12 @@ func (c *Crowd) EndAll() {
 	c.guestLoops.Wait()
 }
 
-// AddGuest connects a guest to a listener for lobby clients. It joins a room and begins to count.
+// AddGuest connects a guest to a listener for lobby clients. The guest joins a room and begins to increment its
+// counter.
 func (c *Crowd) AddGuest(url, room string) *Guest {
 	c.Rig.T.Helper()
 	g := &Guest{crowd: c, Sub: fmt.Sprint("guest-", len(c.Guests)), Room: room}
-	// First its own listener, then the others, as a client that knows several.
+	// First the guest's own listener, then the others: a client connects to the first that answers.
 	others := slices.DeleteFunc(slices.Clone(c.reconnectURLs), func(u string) bool { return u == url })
 	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
@@ -80,7 +80,7 @@ func (c *Crowd) AddGuest(url, room string) *Guest {
 	return g
 }
 
-// noteEvent keeps what assertions look at, as the strict client does.
+// noteEvent keeps the events that assertions read, in the form in which the strict client keeps them.
 func (g *Guest) noteEvent(event lobby.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,14 +102,14 @@ func (g *Guest) noteEvent(event lobby.Event) {
 	case lobby.Disconnected:
 		g.CloseCodes, g.ClosedAt = append(g.CloseCodes, websocket.CloseStatus(e.Err)), append(g.ClosedAt, time.Now())
 	case lobby.Connected:
-		// Only a first connection begins a session: what a guest has survives a replica.
+		// Only a first connection begins a session: later ones resume it, also at another replica.
 		if !e.Resumed && len(g.CloseCodes) > 0 {
 			g.crowd.Rig.T.Errorf("%s was not resumed", g.Sub)
 		}
 	}
 }
 
-// HeardEvents returns what the guest has heard in rooms.
+// HeardEvents returns the events of rooms that the guest has received.
 func (g *Guest) HeardEvents() []realtimetest.Event {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +125,7 @@ func (g *Guest) runLoop() {
 		switch {
 		case err == nil:
 			g.AckedCount.Add(1)
-		// It may have counted: CountIn takes it as a range.
+		// The increment may have been done: CountIn allows both.
 		case errors.Is(err, lobby.ErrUncertain) || lobby.CodeOf(err) == "unavailable":
 			g.UnknownCount.Add(1)
 		default:
@@ -138,11 +138,9 @@ func (g *Guest) runLoop() {
 
 // IncrementOnce increments the counter of the guest's room, and waits for the answer also when the loop is to end.
 func (g *Guest) IncrementOnce() error {
-	// Cut off, its outcome would not be known, and CountIn would have a wider range.
+	// Not cut off by EndAll: the outcome would not be known, and CountIn would allow more.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 30*time.Second)
 	defer cancel()
-	began := time.Now()
-	defer func() { g.slowestNanos.Store(max(g.slowestNanos.Load(), int64(time.Since(began)))) }()
 	return g.Client.Room(g.Room).Send(ctx, "inc", map[string]any{})
 }
 
@@ -158,7 +156,7 @@ func (c *Crowd) AwaitCount(n int64, guests ...*Guest) {
 	}, 60*time.Second, 10*time.Millisecond, "guests wait for answers")
 }
 
-// CountIn returns the counter of a room, which has to be what the guests' answers say.
+// CountIn returns the counter of a room, and requires that it agrees with the answers that the guests got.
 func (c *Crowd) CountIn(room string) int {
 	c.Rig.T.Helper()
 	var acked, unknown int64
@@ -168,9 +166,9 @@ func (c *Crowd) CountIn(room string) int {
 		}
 	}
 	n := QueryOne[int](c.Rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
-	// Less than this would be an answer that did not last.
+	// A lower number would mean that an acknowledged increment was lost.
 	require.GreaterOrEqual(c.Rig.T, n, int(acked), "acknowledged increments of %s", room)
-	// More than this would be an increment that was done twice.
+	// A higher number would mean that an increment was done twice.
 	require.LessOrEqual(c.Rig.T, n, int(acked+unknown), "increments of %s", room)
 	return n
 }
@@ -205,7 +203,8 @@ func (c *Crowd) RequireConverged(room string, clients ...Member) {
 // RequireSeen asserts that clients in a room see this counter and the room's members, within seconds.
 func (c *Crowd) RequireSeen(room string, n int, clients ...Member) {
 	c.Rig.T.Helper()
-	members := QueryOne[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+	members := QueryOne[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session)
+		FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
 		WHERE l.id = $1 AND m.state = 'joined'`, room)
 	for _, client := range clients {
 		require.Eventually(c.Rig.T, func() bool {

@@ -24,7 +24,7 @@ func DialAll(t *testing.T, addrs ...string) *Conns {
 	t.Helper()
 	c := &Conns{}
 	for _, addr := range addrs {
-		// It connects at the first call: the replica may be started later.
+		// The connection is made at the first call, so that the replica may be started later.
 		conn := functionstest.Dial(t, addr, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		c.AllConns = append(c.AllConns, conn)
 	}
@@ -40,19 +40,23 @@ func (c *Conns) NextConn() *grpc.ClientConn {
 // use.
 func (c *Conns) RetryCall(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	for {
-		// A frozen replica holds a call up: the next one is asked after this.
-		call, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := ask(call, c.NextConn())
+		// A frozen replica does not answer: after two seconds the next one is called.
+		callCtx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := ask(callCtx, c.NextConn())
 		cancel()
-		switch status.Code(err) {
-		// What a client repeats: nothing was decided, or the replica is gone.
-		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
-		default:
-			return err
-		}
-		if ctx.Err() != nil {
+		if !isRepeatable(err) || ctx.Err() != nil {
 			return err
 		}
 		PauseFor(ctx, 10*time.Millisecond)
+	}
+}
+
+// isRepeatable reports whether a client repeats a call after this error: nothing was decided, or the replica is gone.
+func isRepeatable(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
+		return true
+	default:
+		return false
 	}
 }

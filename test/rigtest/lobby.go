@@ -16,7 +16,7 @@ const (
 	CounterRoom = "counter_plugin_room"
 )
 
-// LobbySettings let players with a token of [LobbyToken] connect.
+// LobbySettings returns settings with which players with a token of [LobbyToken] can connect.
 func LobbySettings() []string {
 	// The tokens of LobbyToken name no key, and CounterRoom is one of the types of Nexis' scripts.
 	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false",
@@ -33,8 +33,7 @@ func LobbyToken(sub string) string {
 // LobbyReplica is a replica with its listener for clients of the lobby.
 type LobbyReplica struct {
 	Process *Process
-
-	Lobby string // URL
+	Lobby   string // URL of the listener
 }
 
 // ServeLobby starts a replica that serves the lobby, and waits until it is ready.

@@ -21,7 +21,7 @@ const (
 	AdminKey = "an-admin-key-of-tests-0000000000000000"
 )
 
-// OrchestratorSettings let agents and callers of the orchestrator authenticate.
+// OrchestratorSettings returns settings with which agents and callers of the orchestrator authenticate.
 func OrchestratorSettings() []string {
 	return []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + AdminKey}
 }
@@ -36,12 +36,12 @@ func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
 	return agents.New(c)
 }
 
-// Orchestrator calls the orchestrator's REST API at an address once, over a connection of its own. Without an answer
-// the status is 0. The cause is that of an error.
-func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
+// CallOrchestrator calls the orchestrator's REST API at an address once, over a connection of its own. Without an
+// answer the status is 0. cause is set in answers that are errors.
+func (r *Rig) CallOrchestrator(ctx context.Context, addr, method, path string,
 	body any) (status int, cause string, data json.RawMessage) {
 	var text []byte
-	// A call without a body must not have one: null would be one.
+	// A nil body would become the JSON text null, which is a body.
 	if body != nil {
 		text, _ = json.Marshal(body)
 	}
@@ -65,19 +65,19 @@ func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
 	}
 	all, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	if err != nil {
-		// Cut off within the answer, as by the death of the replica: that is no answer either.
+		// The answer was cut off, as by the end of the replica: that is no answer either.
 		return 0, "", nil
 	}
 	_ = json.Unmarshal(all, &answer)
 	return res.StatusCode, answer.Cause, answer.Data
 }
 
-// CreateRoom creates a room as callers should: it treats ROOM_EXISTS as success, where the room is found. Without an
-// answer the status is 0.
+// CreateRoom creates a room as callers should: after ROOM_EXISTS it reads the room that an earlier call has created.
+// Without an answer the status is 0.
 func (r *Rig) CreateRoom(ctx context.Context, addr, id string) (status int, cause string) {
-	status, cause, _ = r.Orchestrator(ctx, addr, http.MethodPost, "/v1/rooms", Fields{"type": "duel", "roomId": id})
+	status, cause, _ = r.CallOrchestrator(ctx, addr, http.MethodPost, "/v1/rooms", Fields{"type": "duel", "roomId": id})
 	if cause == "ROOM_EXISTS" { // 404 while the first call still runs
-		status, cause, _ = r.Orchestrator(ctx, addr, http.MethodGet, "/v1/rooms/"+id, nil)
+		status, cause, _ = r.CallOrchestrator(ctx, addr, http.MethodGet, "/v1/rooms/"+id, nil)
 	}
 	return status, cause
 }

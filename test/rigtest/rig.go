@@ -47,19 +47,19 @@ type Rig struct {
 // NewRig makes an installation with the schema of this tree, for a binary of this tree. Each setting is NAME=value.
 func NewRig(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
-	return onCluster(t, bin, dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true}), settings)
+	return newRigOnCluster(t, bin, dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true}), settings)
 }
 
 // NewRigOfRelease makes an installation whose schema the binary migrates, which may be one of another release.
 func NewRigOfRelease(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
-	r := onCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
-	// Not by this tree: the schema is that of the binary's release.
+	r := newRigOnCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
+	// The binary migrates, and not this tree: the schema is that of the binary's release.
 	r.RunCommand("migrate", "up")
 	return r
 }
 
-func onCluster(t *testing.T, bin string, cluster *pglocal.Cluster, settings []string) *Rig {
+func newRigOnCluster(t *testing.T, bin string, cluster *pglocal.Cluster, settings []string) *Rig {
 	t.Helper()
 	r := NewRigOn(t, bin, cluster.URL("postgres"), settings...)
 	r.Cluster = cluster
@@ -79,7 +79,7 @@ func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 		// All callers have one address, and some are refused on purpose.
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
-	// A pool of the test's own: it looks at the database whatever becomes of the processes.
+	// A pool of the test's own, which works whatever becomes of the processes.
 	var err error
 	r.SQLPool, err = pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func NewEmbeddedRig(t *testing.T, timeout time.Duration) *Rig {
 	return &Rig{T: t, PlayerLogin: keytest.NewLogin(t), HTTPClient: &http.Client{Timeout: timeout}}
 }
 
-// newCommand returns a run of the director with a log of its own.
+// newCommand returns a command of the director with a log of its own.
 func (r *Rig) newCommand(args ...string) subprocess.Command {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,18 +122,18 @@ func (r *Rig) ApplyPools(document string) {
 	r.apply("pools", document)
 }
 
-func (r *Rig) apply(what, document string) {
+// apply applies a document with a family of commands, "profiles" or "pools".
+func (r *Rig) apply(family, document string) {
 	r.T.Helper()
-	file := filepath.Join(r.T.TempDir(), what+".yaml")
+	file := filepath.Join(r.T.TempDir(), family+".yaml")
 	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
-	r.RunCommand(what, "apply", "-f", file)
+	r.RunCommand(family, "apply", "-f", file)
 }
 
 // Process is a running director.
 type Process struct {
 	Process *subprocess.Process
-
-	URL string // "" for a worker
+	URL     string // "" for a worker
 }
 
 // StartProcess starts a process that is killed when the test ends.
@@ -142,9 +142,9 @@ func (r *Rig) StartProcess(args ...string) *Process {
 	p, err := r.newCommand(args...).Start()
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() {
-		// First, so that the log is complete.
+		// Before the log is read, so that it is complete.
 		p.Kill()
-		// The end of the log says most, and a test has many processes.
+		// Only the last 4,000 bytes: a test has many processes, and the end of a log says most.
 		if r.T.Failed() {
 			text, _ := os.ReadFile(filepath.Join(r.logsDir, p.Name()+".log"))
 			r.T.Logf("%v:\n%s", args, text[max(0, len(text)-4000):])
@@ -171,7 +171,7 @@ func (r *Rig) ServeReplica(args ...string) *Process {
 	return p
 }
 
-// usedAddrs are those that FreeAddr has returned: nobody listens there yet, and the kernel offers them again.
+// usedAddrs are the addresses that FreeAddr has returned: until somebody listens there, the kernel offers them again.
 var usedAddrs sync.Map
 
 // FreeAddr returns a loopback address, host:port, that it returns only once.
@@ -180,7 +180,8 @@ func FreeAddr(t *testing.T) string {
 	for {
 		addrs, err := subprocess.FreeAddrs(t.Context(), 1)
 		require.NoError(t, err)
-		if _, used := usedAddrs.LoadOrStore(addrs[0], true); !used {
+		_, isUsed := usedAddrs.LoadOrStore(addrs[0], true)
+		if !isUsed {
 			return addrs[0]
 		}
 	}

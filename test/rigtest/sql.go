@@ -24,14 +24,14 @@ func QueryOne[V any](r *Rig, sql string, args ...any) (v V) {
 	return v
 }
 
-// AwaitTrue waits until a query reads true, within a minute.
-func (r *Rig) AwaitTrue(condition string, args ...any) {
+// AwaitTrue waits until a query returns true, within a minute.
+func (r *Rig) AwaitTrue(query string, args ...any) {
 	r.T.Helper()
 	var holds bool
-	// An error counts as not yet: the fault may be that Postgres is restarting.
+	// After an error it waits on: the fault may be that Postgres is restarting.
 	require.Eventually(r.T, func() bool {
-		return r.SQLPool.QueryRow(r.T.Context(), condition, args...).Scan(&holds) == nil && holds
-	}, time.Minute, 20*time.Millisecond, condition)
+		return r.SQLPool.QueryRow(r.T.Context(), query, args...).Scan(&holds) == nil && holds
+	}, time.Minute, 20*time.Millisecond, query)
 }
 
 // Violations returns the invariants that are violated.
