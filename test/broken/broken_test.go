@@ -15,12 +15,12 @@ import (
 type fault struct {
 	breaks func(i *installation)
 	check  string // of the first finding
-	state  string
+	state  string // of the first finding
 	says   string // what doctor and Health say, a regular expression
-	cause  string // in Postgres's words; empty: it is not Postgres's
-	ready  int    // of /readyz
-	reason string // a regular expression
-	alert  string // empty: the fault is too small
+	cause  string // in Postgres's words, a regular expression; empty: Postgres has reported nothing
+	ready  int    // status of /readyz; 0: neither /readyz nor Health knows the fault
+	reason string // detail of /readyz, a regular expression; empty: any
+	alert  string // that fires; empty: the fault is too small for one
 }
 
 // Pins a fault that doctor, /readyz, Health or the alerts do not name first.
@@ -31,12 +31,13 @@ func TestFaultsAreNamedFirst(t *testing.T) {
 			t.Parallel()
 			i := newInstallation(t, rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s"))
 			f.breaks(i)
-			i.require(f)
+			i.requireNamed(f)
 		})
 	}
 }
 
-func (i *installation) require(f fault) {
+// requireNamed requires that doctor, /readyz, Health and the alerts name a fault first.
+func (i *installation) requireNamed(f fault) {
 	t := i.T
 	t.Helper()
 	d := i.diagnose(func(d doctor.Diagnosis) bool { return d.Checks[0].Check == f.check && d.State == f.state })
@@ -53,11 +54,11 @@ func (i *installation) require(f fault) {
 		return
 	}
 	require.Eventually(t, func() bool {
-		status, detail := i.ready()
+		status, detail := i.readReadiness()
 		return status == f.ready && (f.reason == "" || regexpMatches(f.reason, detail))
 	}, deadline, time.Second)
 	require.Eventually(t, func() bool {
-		check, says := firstOf(i.health())
+		check, says := firstProblemOn(i.healthPage())
 		return check == f.check && regexpMatches(unanchored(f.says), says)
 	}, deadline, time.Second)
 	if f.alert != "" {
@@ -71,5 +72,5 @@ func TestAFreshInstallationIsNotAmber(t *testing.T) {
 	i := newInstallation(t, rigtest.NewRig(t, clitest.BuildDirector(t)))
 	d := i.diagnose(func(d doctor.Diagnosis) bool { return d.State == doctor.OK })
 	require.Empty(t, d.First)
-	require.Contains(t, i.health(), "No problems found.")
+	require.Contains(t, i.healthPage(), "No problems found.")
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// breakage breaks what one check of doctor looks at, in a database without a replica, and says what that check says.
+// breakage breaks what one check of doctor reads, in a database without a replica.
 type breakage struct {
-	breaks      func(i *installation) (mend func())
-	state, says string
+	breaks func(i *installation) (mend func())
+	state  string // of the check's finding
+	says   string // what the check says, a regular expression
 }
 
 // breakages are by the name of the check.
@@ -75,7 +76,7 @@ var breakages = map[string]breakage{
 			i.ServeReplica()
 			i.KeepAlive(heartbeat, "s0")
 			i.ExecSQL("UPDATE instances SET capacity = 8")
-			i.play("ada", "duel")
+			i.askForSeat("ada", "duel")
 			return func() {}
 		},
 		doctor.Warn, "^8 of 8 reserved by sessions, [01] players in them",
@@ -102,7 +103,8 @@ var breakages = map[string]breakage{
 		doctor.Warn, "^1 drains are kept; the oldest is of host gone, by ada, 192h ago, and 0 game servers obey it$",
 	},
 	"erasures": {
-		func(i *installation) func() { // a transaction that has not ended, so that no worker makes the last pass
+		func(i *installation) func() {
+			// With a transaction that has not ended, so that no worker makes the last pass.
 			i.ExecSQL(`INSERT INTO erasures (subs, key, salt, actor, reason, requested_at, tx)
 				VALUES ('{zoe}', 'k', gen_random_uuid(), 'ada', 'asked', now() - interval '1 hour', '9223372036854775807')`)
 			return func() { i.ExecSQL("DELETE FROM erasures") }
@@ -182,6 +184,7 @@ var breakages = map[string]breakage{
 	},
 }
 
+// unbroken leaves the database as it is: no process has run on it.
 func unbroken(*installation) func() { return func() {} }
 
 // judged are checks that a test cannot break in a minute on one machine: internal/doctor tests what they conclude from
@@ -200,11 +203,11 @@ var judged = map[string]string{
 func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
+	// The first two need a database on which no process has run; the last ones cannot be mended.
 	order := []string{
 		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains",
 		"enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "erasures", "partitions", "bloat",
-		"pools",
-		"seats",
+		"pools", "seats",
 	}
 	require.Len(t, order, len(breakages))
 	for _, check := range order {
@@ -212,9 +215,9 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 		mend := b.breaks(i)
 		var found doctor.Finding
 		i.diagnose(func(d doctor.Diagnosis) bool {
-			at := slices.IndexFunc(d.Checks, func(f doctor.Finding) bool { return f.Check == check })
-			if at >= 0 {
-				found = d.Checks[at]
+			index := slices.IndexFunc(d.Checks, func(f doctor.Finding) bool { return f.Check == check })
+			if index >= 0 {
+				found = d.Checks[index]
 			}
 			return found.State == b.state && regexpMatches(b.says, found.Says)
 		})

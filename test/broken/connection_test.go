@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// asRole is the database of an installation for another role.
-func asRole(i *installation, role string) string {
+// urlAsRole is the database URL of an installation for another role.
+func urlAsRole(i *installation, role string) string {
 	return dbtest.WithParameters(i.T, i.Cluster.URL("postgres"), "user", role)
 }
 
@@ -38,20 +38,20 @@ var connections = map[string]struct {
 		"database", "^does not answer$", "^the host name cannot be resolved$",
 	},
 	"the role does not exist": {
-		func(i *installation) string { return asRole(i, "stranger") },
+		func(i *installation) string { return urlAsRole(i, "stranger") },
 		"database", "^refuses the connection$", `^role "stranger" does not exist \(SQLSTATE 28000\)$`,
 	},
 	"the role has too many connections": {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
-			return asRole(i, "crowded")
+			return urlAsRole(i, "crowded")
 		},
 		"database", "^refuses the connection$", `^too many connections for role "crowded" \(SQLSTATE 53300\)$`,
 	},
 	"the role may read nothing": {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE nosy LOGIN")
-			return asRole(i, "nosy")
+			return urlAsRole(i, "nosy")
 		},
 		"schema", "^not known: it could not be checked$", `^permission denied .* \(SQLSTATE 42501\)$`,
 	},
@@ -59,7 +59,7 @@ var connections = map[string]struct {
 		func(i *installation) string {
 			i.ExecSQL("CREATE ROLE lost LOGIN")
 			i.ExecSQL("ALTER ROLE lost SET search_path = nowhere")
-			return asRole(i, "lost")
+			return urlAsRole(i, "lost")
 		},
 		"schema", `^the director's tables are not there; this build needs version \d+$`, "",
 	},
@@ -81,7 +81,7 @@ func TestConnectionsThatFail(t *testing.T) {
 			t.Parallel()
 			i := &installation{Rig: rigtest.NewRig(t, clitest.BuildDirector(t))}
 			i.NextEnv = append(i.NextEnv, "DATABASE_URL="+c.database(i))
-			i.require(fault{check: c.check, state: doctor.Fail, says: c.says, cause: c.cause})
+			i.requireNamed(fault{check: c.check, state: doctor.Fail, says: c.says, cause: c.cause})
 		})
 	}
 }
@@ -99,9 +99,11 @@ func TestConnectionsOverTCP(t *testing.T) {
 			"^TLS: the server does not speak it$",
 		},
 	} {
-		i := &installation{Rig: rigtest.NewRigOn(t, clitest.BuildDirector(t), cluster.URL("postgres"))}
-		i.NextEnv = append(i.NextEnv, "DATABASE_URL="+c.url)
-		i.require(fault{check: "database", state: doctor.Fail, says: c.says, cause: c.cause})
-		require.NotEmpty(t, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := &installation{Rig: rigtest.NewRigOn(t, clitest.BuildDirector(t), cluster.URL("postgres"))}
+			i.NextEnv = append(i.NextEnv, "DATABASE_URL="+c.url)
+			i.requireNamed(fault{check: "database", state: doctor.Fail, says: c.says, cause: c.cause})
+		})
 	}
 }

@@ -29,8 +29,8 @@ func TestAFullDisk(t *testing.T) {
 	r.Cluster = cluster
 	r.RunCommand("migrate", "up")
 	i := newInstallation(t, r)
-	fill(t, dir)
-	i.require(fault{
+	fillDisk(t, dir)
+	i.requireNamed(fault{
 		check: "writes", state: doctor.Fail, says: "^the database takes no writes$", cause: `No space left on device \(SQLSTATE 53100\)$`,
 		ready: http.StatusServiceUnavailable, reason: `does not take writes: the disk is full \(SQLSTATE 53100\)`,
 		alert: "DirectorDatabaseRefusesWrites",
@@ -53,8 +53,8 @@ func smallDisk(t *testing.T, data string) string {
 	return dir
 }
 
-// fill writes a file until the disk is full.
-func fill(t *testing.T, dir string) {
+// fillDisk writes a file until the disk is full.
+func fillDisk(t *testing.T, dir string) {
 	t.Helper()
 	file := must.Get(os.Create(filepath.Join(dir, "filler")))(t)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// newServers registers game servers, which send no heartbeat afterwards.
-func (i *installation) newServers(n int) {
+// registerServers registers game servers, which send no heartbeat afterwards.
+func (i *installation) registerServers(n int) {
 	i.T.Helper()
 	for k := range n {
 		i.RequireOK(i.PostFleet("/fleet/register", rigtest.Fields{
@@ -24,15 +24,15 @@ func (i *installation) newServers(n int) {
 	}
 }
 
-// play seats a player in a mode, or has it refused.
-func (i *installation) play(sub, mode string) {
+// askForSeat asks for a seat of a player in a mode. The answer may be a refusal.
+func (i *installation) askForSeat(sub, mode string) {
 	i.T.Helper()
 	_, _, err := i.PostPlay(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": mode})
 	require.NoError(i.T, err)
 }
 
-// emptyKeySet serves a key set without a key.
-func (i *installation) emptyKeySet() (url string) {
+// serveEmptyKeySet serves a key set without a key.
+func (i *installation) serveEmptyKeySet() (url string) {
 	i.T.Helper()
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) }))
 	i.T.Cleanup(issuer.Close)
@@ -42,13 +42,13 @@ func (i *installation) emptyKeySet() (url string) {
 // faults are ways in which a running installation breaks.
 var faults = map[string]fault{
 	"all game servers lose their network": {
-		breaks: func(i *installation) { i.newServers(4) },
+		breaks: func(i *installation) { i.registerServers(4) },
 		check:  "fleet", state: doctor.Fail, says: `^no game server has sent a heartbeat for [0-9.ms]+: leases do not expire, and players may be sent to dead servers$`,
 		ready: http.StatusOK, alert: "DirectorGameServersLost",
 	},
 	"most game servers died": {
 		breaks: func(i *installation) {
-			i.newServers(5)
+			i.registerServers(5)
 			i.KeepAlive(heartbeat, "s0", "s1")
 		},
 		check: "fleet", state: doctor.Fail, says: `^3 of 5 game servers died: no heartbeat came and their leases expired; 2 alive`,
@@ -66,7 +66,7 @@ var faults = map[string]fault{
 		breaks: func(i *installation) {
 			i.KeepAlive(heartbeat, "s0")
 			for k := range 20 {
-				i.play(fmt.Sprint("p", k), "brawl")
+				i.askForSeat(fmt.Sprint("p", k), "brawl")
 			}
 		},
 		check: "refusals", state: doctor.Fail, says: `^20 players were refused in the last ten minutes, 0 have a seat; mostly (mode_unknown|no_capacity) by POST /matchmake in region eu for mode brawl`,
@@ -95,7 +95,7 @@ var faults = map[string]fault{
 	},
 	"the login publishes no key": {
 		breaks: func(i *installation) {
-			i.NextEnv = append(i.NextEnv, "DIRECTOR_AUTH_JWKS="+i.emptyKeySet(), "DIRECTOR_AUTH_JWKS_PLAIN_HTTP=true")
+			i.NextEnv = append(i.NextEnv, "DIRECTOR_AUTH_JWKS="+i.serveEmptyKeySet(), "DIRECTOR_AUTH_JWKS_PLAIN_HTTP=true")
 			i.replica.Process.Kill()
 			i.replica = i.ServeReplica("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
 			i.SetURLs(i.replica.URL)
@@ -148,7 +148,7 @@ var faults = map[string]fault{
 	"an invariant is violated": {
 		breaks: func(i *installation) {
 			i.KeepAlive(heartbeat, "s0")
-			i.play("ada", "duel")
+			i.askForSeat("ada", "duel")
 			i.ExecSQL("UPDATE sessions SET player_count = player_count + 1")
 		},
 		check: "invariants", state: doctor.Fail, says: `^violated: seat count drift \(1\)`,

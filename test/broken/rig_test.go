@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const opsToken = "an-operators-token-of-tests"
 
-// installation is a Postgres of its own with a replica that works as well and serves the console.
+// installation is a Postgres of its own with a replica, which is a worker as well and serves the console.
 type installation struct {
 	*rigtest.Rig
 
@@ -68,8 +68,8 @@ func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diag
 	return d
 }
 
-// ready returns what /readyz of the replica answers.
-func (i *installation) ready() (status int, detail string) {
+// readReadiness returns what /readyz of the replica answers.
+func (i *installation) readReadiness() (status int, detail string) {
 	i.T.Helper()
 	status, answer, err := i.CallJSON(i.T.Context(), http.MethodGet, i.replica.URL+"/readyz", http.Header{}, nil)
 	require.NoError(i.T, err)
@@ -77,8 +77,8 @@ func (i *installation) ready() (status int, detail string) {
 	return status, detail
 }
 
-// health returns the console's page of health, as an operator sees it.
-func (i *installation) health() string {
+// healthPage returns the console's page of health, as an operator sees it.
+func (i *installation) healthPage() string {
 	i.T.Helper()
 	jar := must.Get(cookiejar.New(nil))(i.T)
 	client := &http.Client{Jar: jar, Timeout: 30 * time.Second}
@@ -88,10 +88,11 @@ func (i *installation) health() string {
 	return html.UnescapeString(webtest.Send(i.T, client, webtest.Request(i.T, http.MethodGet, "http://"+i.console+"/health", nil)).Body)
 }
 
+// firstProblem finds the check that the page of health names first, and what it says.
 var firstProblem = regexp.MustCompile(`(?s)<p class="note \w+"><strong>([^<]+):</strong> (.*?)<br>`)
 
-// firstOf returns the check that the page of health names first, and what it says.
-func firstOf(page string) (check, says string) {
+// firstProblemOn returns the check that the page of health names first, and what it says.
+func firstProblemOn(page string) (check, says string) {
 	found := firstProblem.FindStringSubmatch(page)
 	if found == nil {
 		return "", ""
@@ -99,6 +100,7 @@ func firstOf(page string) (check, says string) {
 	return found[1], found[2]
 }
 
+// gauge finds the samples that the alerts of this package read.
 var gauge = regexp.MustCompile(`(?m)^(director_(?:finding_severity|key_set_keys)\{[^}]*\}) ([0-9.]+)$`)
 
 // requireAlert requires that the alert fires if the gauges of the installation stay as they are. A worker needs up to
@@ -116,6 +118,7 @@ func (i *installation) requireAlert(name string) {
 		var series strings.Builder
 		_, metrics := clitest.Get(i.T, "http://"+i.metrics+"/metrics")
 		for _, m := range gauge.FindAllStringSubmatch(metrics, -1) {
+			// 80 values at the interval of 15 s are 20 minutes: more than an alert waits until it fires.
 			fmt.Fprintf(&series, "      - {series: '%s', values: '%sx80'}\n", m[1], m[2])
 		}
 		file := filepath.Join(i.T.TempDir(), "alert.yaml")

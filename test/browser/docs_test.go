@@ -35,7 +35,7 @@ func TestChromiumDocs(t *testing.T) {
 	r := rigtest.NewRig(t, clitest.BuildDirector(t))
 	replica := r.ServeReplica()
 	b := chromiumtest.Start(t)
-	for i, width := range []int64{1280, 360} { // both sizes and both schemes, or each with each
+	for i, width := range []int64{1280, 360} { // in a short run each size has one scheme, in a long run both
 		schemes := []string{"light", "dark"}
 		for _, scheme := range longtest.Pick(schemes[i:i+1], schemes) {
 			look := fmt.Sprintf("%d-%s", width, scheme)

@@ -33,8 +33,8 @@ var (
 	shownProfile = regexp.MustCompile("(?s)```yaml\n(name: .*?)```")
 )
 
-// shown returns the parts of the documentation that an expression finds.
-func shown(t *testing.T, part *regexp.Regexp) (found []string) {
+// findShown returns the parts of the documentation that an expression finds.
+func findShown(t *testing.T, part *regexp.Regexp) (found []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
 		names := must.Get(filepath.Glob(filepath.Join("../..", pattern)))(t)
@@ -52,9 +52,9 @@ func shown(t *testing.T, part *regexp.Regexp) (found []string) {
 // shownTickets returns the tickets of players that the documentation shows.
 func shownTickets(t *testing.T) (tickets []ticket) {
 	t.Helper()
-	for _, body := range shown(t, shownTicket) {
+	for _, body := range findShown(t, shownTicket) {
 		own := ticket{body: body}
-		// the members of a lobby queue over its WebSocket, in tests of its own
+		// Others are of members of a lobby, who queue over its WebSocket: tests of the lobby have them.
 		if json.Unmarshal([]byte(body), &own) == nil && len(own.Party) > 0 {
 			tickets = append(tickets, own)
 		}
@@ -62,7 +62,7 @@ func shownTickets(t *testing.T) (tickets []ticket) {
 	return tickets
 }
 
-// ticket is the body of POST /tickets, as far as copies of it differ.
+// ticket is the body of a shown POST /tickets, with the fields in which copies of it differ.
 type ticket struct {
 	body     string
 	Profiles []string                  `json:"profiles"`
@@ -70,12 +70,12 @@ type ticket struct {
 	Players  map[string]rigtest.Fields `json:"players"`
 }
 
-// copyFor returns the ticket as other players post it for one profile, of whom each would play the role.
+// copyFor returns a copy of the ticket for one profile, and its party: other players, of whom each would play the role.
 func (own ticket) copyFor(t *testing.T, profile string, players int, name, role string) (party []string,
 	posted rigtest.Fields) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(own.body), &posted))
-	of := rigtest.Fields{}
+	playersOf := rigtest.Fields{}
 	for _, member := range own.Party[:min(players, len(own.Party))] {
 		attributes := map[string]any{}
 		if shown, ok := own.Players[member]["attributes"].(map[string]any); ok {
@@ -83,9 +83,9 @@ func (own ticket) copyFor(t *testing.T, profile string, players int, name, role 
 		}
 		attributes["role"] = role
 		party = append(party, name+member)
-		of[name+member] = rigtest.Fields{"attributes": attributes}
+		playersOf[name+member] = rigtest.Fields{"attributes": attributes}
 	}
-	posted["profiles"], posted["party"], posted["players"] = []string{profile}, party, of
+	posted["profiles"], posted["party"], posted["players"] = []string{profile}, party, playersOf
 	return party, posted
 }
 
@@ -99,7 +99,7 @@ func TestTheTicketsShownAreMatched(t *testing.T) {
 	tickets := shownTickets(t)
 	var waiting []shownMatch
 	var modes []string
-	for i, document := range shown(t, shownProfile) {
+	for i, document := range findShown(t, shownProfile) {
 		p, err := profile.Parse([]byte(document))
 		require.NoError(t, err, document)
 		if p.Function != nil {
@@ -123,7 +123,7 @@ func TestTheTicketsShownAreMatched(t *testing.T) {
 	}, 2*time.Minute, time.Second, "no match of %v", &waiting)
 }
 
-// register registers a game server with room for all, which also renews its lease.
+// register registers a game server with room for all. A further call renews its lease.
 func register(r *rigtest.Rig, modes []string) {
 	r.T.Helper()
 	r.RequireOK(r.PostFleet("/fleet/register", rigtest.Fields{
@@ -137,12 +137,13 @@ type shownMatch struct {
 	parties map[string][]string // by ticket
 }
 
+// postCopies posts copies of a ticket for a profile: alone and as two, twice for each of two roles.
 func postCopies(r *rigtest.Rig, profile string, own ticket, name string) shownMatch {
 	r.T.Helper()
 	m := shownMatch{body: own.body, parties: map[string][]string{}}
 	for i, role := range []string{"tank", "tank", "healer", "healer"} {
-		for players := range 2 {
-			party, copied := own.copyFor(r.T, profile, players+1, fmt.Sprint(name, i, players, "-"), role)
+		for _, players := range []int{1, 2} {
+			party, copied := own.copyFor(r.T, profile, players, fmt.Sprint(name, i, players, "-"), role)
 			answer := r.RequireStatus(http.StatusCreated)(r.PostPlay(party[0], "/tickets", copied))
 			m.parties[answer["ticket_id"].(string)] = party
 		}

@@ -32,6 +32,7 @@ type block struct{ where, command, output string }
 
 var runBlock = regexp.MustCompile("(?s)<!-- run: (\\w+) -->\n(?:```sh\n(.*?)```\n)?(?:```(?:json)?\n(.*?)```\n)?")
 
+// tutorialBlocks returns the blocks of the tutorial in their order.
 func tutorialBlocks(t *testing.T) (all []block) {
 	t.Helper()
 	text := must.Get(os.ReadFile("../../docs/tutorial.md"))(t)
@@ -50,11 +51,11 @@ type tutorial struct {
 	director string
 	first    string // the game server in Go
 	env      []string
-	shown    *strings.Replacer // addresses of this run into those of the tutorial
-	actual   *strings.Replacer // and the other way round
-	addr     map[string]string
+	shown    *strings.Replacer // replaces addresses of this run by those of the tutorial
+	actual   *strings.Replacer // replaces addresses of the tutorial by those of this run
+	addr     map[string]string // addresses of this run, by those of the tutorial
 	shell    *shell
-	last     string // command of the shell
+	last     string // the last command of the shell
 	serverID int    // process of the game server in Go
 }
 
@@ -150,6 +151,7 @@ var differences = []struct {
 	{regexp.MustCompile(`[ \t]{2,}`), "  "}, // the columns of tables are as wide as their values
 }
 
+// plain returns an output with the tutorial's addresses, and without what differs from run to run.
 func (r *tutorial) plain(text string) string {
 	text = r.shown.Replace(text) + "\n"
 	for _, d := range differences {
@@ -158,6 +160,7 @@ func (r *tutorial) plain(text string) string {
 	return strings.TrimSpace(text)
 }
 
+// requireOutput waits until a process has printed what a block shows.
 func (r *tutorial) requireOutput(b block, got func() string) {
 	r.t.Helper()
 	began := time.Now()
@@ -168,6 +171,7 @@ func (r *tutorial) requireOutput(b block, got func() string) {
 	require.Equal(r.t, want, r.plain(got()), b.command)
 }
 
+// play runs the command of a block as its place says, and requires the output that the block shows.
 func (r *tutorial) play(b block) {
 	r.t.Helper()
 	switch b.where {
@@ -215,9 +219,8 @@ func (r *tutorial) play(b block) {
 func TestTheTutorial(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestTheTicketsShownAreMatched")
-	if out, err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").CombinedOutput(); err != nil {
-		require.NoError(t, err, "this test needs python3 with the module cryptography: run ops/install-python.sh\n%s", out)
-	}
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").CombinedOutput()
+	require.NoError(t, err, "this test needs python3 with the module cryptography: run ops/install-python.sh\n%s", out)
 	r := newTutorial(t)
 	for _, b := range tutorialBlocks(t) {
 		r.play(b)

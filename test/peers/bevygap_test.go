@@ -25,8 +25,8 @@ import (
 // errLong is why what takes long to compile is left out.
 var errLong = errors.New("it compiles Bevy, which takes ten minutes or more: make peers LONG=1 runs it")
 
-// isLong reports whether peers that take long to compile run as well.
-func isLong() error {
+// checkLong returns errLong unless peers that take long to compile are to run as well.
+func checkLong() error {
 	if os.Getenv("DIRECTOR_TEST_PEERS") != "long" {
 		return errLong
 	}
@@ -76,8 +76,8 @@ func startClient(t *testing.T, environ []string, program string, args ...string)
 	return c
 }
 
-// awaits waits until the client prints a line with such words, and returns the rest of it.
-func (c *bevyClient) awaits(words string) string {
+// awaitLine waits until the client prints a line with such words, and returns the rest of it.
+func (c *bevyClient) awaitLine(words string) string {
 	c.t.Helper()
 	_, rest, _ := strings.Cut(c.out.AwaitLine(c.t, words), words)
 	return strings.TrimSpace(rest)
@@ -91,7 +91,7 @@ type natsListener struct {
 	ports  string   // for the game servers
 }
 
-func securely(t *testing.T) natsListener {
+func tlsListener(t *testing.T) natsListener {
 	t.Helper()
 	authority := certtest.New(t) // Rust's TLS takes no certificate that signs itself
 	authority.Issue("server")
@@ -107,7 +107,7 @@ func TestBevygapPlays(t *testing.T) {
 	t.Parallel()
 	programs, err := buildBevygap()
 	require.NoError(t, err)
-	for name, listener := range map[string]natsListener{"TLS": securely(t),
+	for name, listener := range map[string]natsListener{"TLS": tlsListener(t),
 		"plain text": {scheme: "nats://", ports: "31750-31799"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +121,7 @@ func TestBevygapPlays(t *testing.T) {
 
 			matchmaker := "ws://" + r.addr + "/matchmaker/ws"
 			ann := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
-			annsID := ann.awaits("connected ")
+			annsID := ann.awaitLine("connected ")
 			r.awaitOnlySeat(annsID)
 			incarnation := rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances")
 
@@ -129,7 +129,7 @@ func TestBevygapPlays(t *testing.T) {
 			gate.AddAddr(natsB)
 			a.Process.Kill()
 			bob := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
-			bobsID := bob.awaits("connected ")
+			bobsID := bob.awaitLine("connected ")
 			r.awaitSeat(bobsID)
 			require.ElementsMatch(t, []string{annsID, bobsID}, rigtest.QueryOne[[]string](r.Rig,
 				"SELECT array_agg(connection) FROM seats WHERE state = 'connected'"), "she has kept her seat")

@@ -9,23 +9,24 @@ import (
 
 // config returns the configuration of Schemathesis.
 func (c contractRun) config(r *contractRig) string {
-	unsaid := "" // what the contract cannot say of a text: how many bytes it may have, and that NUL is refused in any
+	// What the contract cannot say of a text: how many bytes it may have, and that NUL is refused in any.
+	statusOfUnsaid := ""
 	if c.codec == "" {
-		unsaid = "400,"
+		statusOfUnsaid = "400,"
 	}
 	var text strings.Builder
 	incarnation := rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
-	fmt.Fprintf(&text, contractChecks, incarnation, r.QueueFor("alice", "ranked-5v5"), r.session(), unsaid)
+	fmt.Fprintf(&text, contractChecks, incarnation, r.QueueFor("alice", "ranked-5v5"), r.seatInCalm(), statusOfUnsaid)
 	if c.isComplete {
 		text.WriteString(r.knownParameters())
 	}
 	own := c.credentials(r)
-	for scheme, secret := range map[string][2]string{
+	for scheme, credential := range map[string]struct{ key, secret string }{
 		"fleetToken": {"api_key", own.fleet}, "deploymentToken": {"api_key", own.deployment}, "backendToken": {"bearer", own.backend},
 		"operatorToken": {"bearer", own.operator}, "accessToken": {"bearer", own.player},
 	} {
-		if secret[1] != "" {
-			fmt.Fprintf(&text, "[auth.openapi.%s]\n%s = %q\n", scheme, secret[0], secret[1])
+		if credential.secret != "" {
+			fmt.Fprintf(&text, "[auth.openapi.%s]\n%s = %q\n", scheme, credential.key, credential.secret)
 		}
 	}
 	return text.String()

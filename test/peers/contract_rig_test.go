@@ -37,7 +37,7 @@ const (
 	calmInstance  = "calm-1"
 )
 
-// contractRig is two replicas behind one address, and something of each kind for callers to find.
+// contractRig is two replicas behind one address, with something of each kind that callers can read or change.
 type contractRig struct {
 	*rigtest.Rig
 
@@ -80,9 +80,9 @@ func newContractRig(t *testing.T) *contractRig {
 	r.KeepAliveIn("eu-west", 200*time.Millisecond, "eu-arena-1")
 	r.KeepAliveIn(calmRegion, 200*time.Millisecond, calmInstance)
 	for change := range 3 { // as many as the contract's examples know
-		r.apply("ranked-5v5", fmt.Sprintf("%sttl: %dh\n", contractProfile, change+1))
+		r.putProfile("ranked-5v5", fmt.Sprintf("%sttl: %dh\n", contractProfile, change+1))
 	}
-	r.apply("solo", soloProfile)
+	r.putProfile("solo", soloProfile)
 	r.enrol()
 	r.deploy()
 	r.befriend("ann", "bo")
@@ -91,15 +91,15 @@ func newContractRig(t *testing.T) *contractRig {
 	return r
 }
 
-// apply applies a profile.
-func (r *contractRig) apply(name, document string) {
+// putProfile applies a profile as an operator does.
+func (r *contractRig) putProfile(name, document string) {
 	r.T.Helper()
 	operator := http.Header{"Authorization": {"Bearer " + contractOperator}}
 	r.RequireOK(r.CallJSON(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
 		rigtest.Fields{"document": document}))
 }
 
-// befriend lets players meet in the room of the contract's examples.
+// befriend keeps players in the room of the contract's examples.
 func (r *contractRig) befriend(players ...string) {
 	r.T.Helper()
 	const project, room = "demo-project", "lobby:friday"
@@ -112,12 +112,12 @@ func (r *contractRig) befriend(players ...string) {
 				claims))}))(r.T)
 		r.T.Cleanup(client.Close)
 		must.Get(client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}))(r.T)
-		r.stay(client, room)
+		r.keepJoined(client, room)
 	}
 }
 
-// stay joins a room again whenever its player was removed from it, or the room was closed, until the test ends.
-func (r *contractRig) stay(client *lobby.Client, room string) {
+// keepJoined joins a room again whenever its player was removed from it, or the room was closed, until the test ends.
+func (r *contractRig) keepJoined(client *lobby.Client, room string) {
 	background.Loop(r.T, func(ctx context.Context) {
 		for ctx.Err() == nil {
 			_, _ = client.Join(ctx, "lobby", room, lobby.JoinOptions{}) // refused while the player is banned
@@ -148,8 +148,8 @@ func (r *contractRig) deploy() {
 			'{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}')`, r.deployed, r.deployed.String()[:20])
 }
 
-// session seats a player for as long as the test runs, and returns the id of its session.
-func (r *contractRig) session() any {
+// seatInCalm seats a player for as long as the test runs, and returns the id of its session.
+func (r *contractRig) seatInCalm() any {
 	r.T.Helper()
 	seat := r.RequireOK(r.PostPlay("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"}))
 	r.RequireOK(r.PostFleet("/fleet/seats", rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
@@ -157,8 +157,8 @@ func (r *contractRig) session() any {
 	return seat["session_id"]
 }
 
-// match returns the id of a match.
-func (r *contractRig) match() string {
+// makeMatch queues a player who is matched alone, and returns the id of the match.
+func (r *contractRig) makeMatch() string {
 	r.T.Helper()
 	r.QueueFor("zoe", "solo")
 	r.AwaitTrue("SELECT EXISTS (SELECT FROM ops.matches WHERE profile = 'solo')")
@@ -173,7 +173,8 @@ func (r *contractRig) tokenOf(purpose token.ServerPurpose) string {
 	return string(keytest.Sealer(r.T, 7).ServerTokens().Token(purpose, r.deployment()))
 }
 
-// knownParameters are those of calls which nothing leads to: of the deployment's webhook, and about a match.
+// knownParameters returns the parameters of calls that Schemathesis cannot find: those of the deployment's webhook, and the
+// id of a match.
 func (r *contractRig) knownParameters() string {
 	mac := string(keytest.Sealer(r.T, 7).ServerTokens().MAC(token.ForHook, r.deployment()))
 	return fmt.Sprintf(`
@@ -184,17 +185,18 @@ parameters = {region = "eu", id = %q, mac = %q}
 [[operations]]
 include-operation-id = "explainMatch"
 parameters = {id = %q}
-`, r.deployed.String(), mac, r.match())
+`, r.deployed.String(), mac, r.makeMatch())
 }
 
-// strangers are good credentials, each where another one is asked for.
-func (r *contractRig) strangers() credentials {
-	own := r.own()
+// wrongCredentials are good credentials, each where another one is asked for.
+func (r *contractRig) wrongCredentials() credentials {
+	own := r.ownCredentials()
 	return credentials{fleet: own.player, deployment: own.fleet, backend: own.operator, operator: own.backend,
 		player: own.operator}
 }
 
-func (r *contractRig) own() credentials {
+// ownCredentials are the credentials that the routes ask for.
+func (r *contractRig) ownCredentials() credentials {
 	return credentials{fleet: rigtest.FleetToken, deployment: r.tokenOf(token.ForContext), backend: contractBackend,
 		operator: contractOperator, player: r.PlayerLogin.AccessToken("alice")}
 }

@@ -31,38 +31,38 @@ type credentials struct {
 type contractRun struct {
 	phases      string
 	codec       string // of texts: "ascii", with which a text has as many bytes as characters, or "" for all of Unicode
-	examples    int    // of an operation and phase
+	examples    int    // how many each operation gets in each phase
 	paths       string // a regular expression; "" is all
 	credentials func(*contractRig) credentials
-	isComplete  bool // whether every route has to carry something out
+	isComplete  bool // whether every route has to succeed once
 }
 
-// everything is all that Schemathesis has.
-const everything = "examples,coverage,fuzzing,stateful"
+// allPhases is all that Schemathesis has.
+const allPhases = "examples,coverage,fuzzing,stateful"
 
 // contractRuns are by the kind of credential. The first four call all routes, the others those that the credential is
 // for.
 var contractRuns = map[string]contractRun{
-	"each its own": {phases: everything, codec: "ascii", examples: 30, credentials: (*contractRig).own, isComplete: true},
-	"Unicode":      {phases: "fuzzing,stateful", examples: 20, credentials: (*contractRig).own},
+	"each its own": {phases: allPhases, codec: "ascii", examples: 30, credentials: (*contractRig).ownCredentials, isComplete: true},
+	"Unicode":      {phases: "fuzzing,stateful", examples: 20, credentials: (*contractRig).ownCredentials},
 	"nobody":       {phases: "examples,coverage", examples: 1, credentials: func(*contractRig) credentials { return credentials{} }},
-	"strangers":    {phases: "examples,coverage", examples: 1, credentials: (*contractRig).strangers},
-	"instance": {phases: everything, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
+	"strangers":    {phases: "examples,coverage", examples: 1, credentials: (*contractRig).wrongCredentials},
+	"instance": {phases: allPhases, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
 		return credentials{fleet: r.instance, deployment: r.instance}
 	}},
-	"enrolment": {phases: everything, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
+	"enrolment": {phases: allPhases, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
 		return credentials{fleet: r.enrolment, deployment: r.enrolment}
 	}},
-	"deployment": {phases: everything, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
+	"deployment": {phases: allPhases, examples: 10, paths: "^/fleet/", credentials: func(r *contractRig) credentials {
 		return credentials{fleet: r.tokenOf(token.ForFleet), deployment: r.tokenOf(token.ForContext)}
 	}},
-	"viewer": {phases: everything, examples: 10, paths: "^/ops/", credentials: func(*contractRig) credentials {
+	"viewer": {phases: allPhases, examples: 10, paths: "^/ops/", credentials: func(*contractRig) credentials {
 		return credentials{operator: contractViewer}
 	}},
-	"backend: players": {phases: everything, examples: 10, paths: "^/backend/", credentials: func(*contractRig) credentials {
+	"backend: players": {phases: allPhases, examples: 10, paths: "^/backend/", credentials: func(*contractRig) credentials {
 		return credentials{backend: contractPlayers}
 	}},
-	"backend: tickets": {phases: everything, examples: 10, paths: "^/backend/", credentials: func(*contractRig) credentials {
+	"backend: tickets": {phases: allPhases, examples: 10, paths: "^/backend/", credentials: func(*contractRig) credentials {
 		return credentials{backend: contractTickets}
 	}},
 }
@@ -84,14 +84,11 @@ func TestContractHoldsForSchemathesis(t *testing.T) {
 	}
 }
 
-// run runs Schemathesis with a seed that is always the same, so that what it found it finds again.
-// DIRECTOR_TEST_SEED sets another one.
+// run runs Schemathesis with a seed that is always the same, so that a failure repeats. DIRECTOR_TEST_SEED sets another
+// one.
 func (r *contractRig) run(c contractRun) {
 	r.T.Helper()
-	seed := "1"
-	if given := os.Getenv("DIRECTOR_TEST_SEED"); given != "" {
-		seed = given
-	}
+	seed := cmp.Or(os.Getenv("DIRECTOR_TEST_SEED"), "1")
 	dir := r.T.TempDir()
 	config := filepath.Join(dir, "schemathesis.toml")
 	require.NoError(r.T, os.WriteFile(config, []byte(c.config(r)), 0o600))

@@ -13,16 +13,16 @@ import (
 
 const cpp = "../../sdk/cpp"
 
-// strict are flags that the headers compile with, also in engines, which know no exceptions and no RTTI.
-var strict = []string{"-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + cpp + "/include"}
+// strictFlags are flags that the headers compile with, also in engines, which know no exceptions and no RTTI.
+var strictFlags = []string{"-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + cpp + "/include"}
 
 var buildCpp = sync.OnceValues(func() (string, error) {
-	dir, err := built()
+	dir, err := buildDirectory()
 	if err != nil {
 		return "", err
 	}
 	program := filepath.Join(dir, "cpp-steps")
-	return program, run("g++", append(strict, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+	return program, run("g++", append(strictFlags, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
 		cpp+"/test/steps.cpp", "-o", program, "-lcurl")...)
 })
 
@@ -30,7 +30,7 @@ func TestCppScenarios(t *testing.T) {
 	t.Parallel()
 	program, err := buildCpp()
 	require.NoError(t, err)
-	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, program) }, scenarios)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return startPeer(t, program) }, scenarios)
 }
 
 // A transport that delivers answers at their end, as Unreal's, makes clients poll.
@@ -43,7 +43,7 @@ func TestCppPolls(t *testing.T) {
 		require.Contains(t, scenarios, name)
 		polled[name] = scenarios[name]
 	}
-	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "env", "DIRECTOR_STEPS_POLL=1", program) }, polled)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return startPeer(t, "env", "DIRECTOR_STEPS_POLL=1", program) }, polled)
 }
 
 // Pins a header that compiles only behind another.
@@ -55,14 +55,14 @@ func TestCppHeadersStandAlone(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "all.cpp")
 	for _, header := range headers {
 		require.NoError(t, os.WriteFile(source, []byte("#include <lattice/"+filepath.Base(header)+">\n"), 0o600))
-		require.NoError(t, run("g++", append(strict, "-fsyntax-only", source)...))
+		require.NoError(t, run("g++", append(strictFlags, "-fsyntax-only", source)...))
 	}
 }
 
 func TestCppUnits(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "units")
-	require.NoError(t, run("g++", append(strict, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+	require.NoError(t, run("g++", append(strictFlags, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
 		cpp+"/test/units.cpp", "-o", program)...))
 	require.NoError(t, run(program))
 }

@@ -16,9 +16,9 @@ import (
 
 const csharp = "../../sdk/csharp"
 
-// compileCSharp compiles sources with the package into a program or a library in the directory of built.
+// compileCSharp compiles sources with the package into a program or a library in the directory of buildDirectory.
 func compileCSharp(target, name string, more ...string) (string, error) {
-	dir, err := built()
+	dir, err := buildDirectory()
 	if err != nil {
 		return "", err
 	}
@@ -39,7 +39,7 @@ func TestCSharpScenarios(t *testing.T) {
 	t.Parallel()
 	program, err := buildCSharp()
 	require.NoError(t, err)
-	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "mono", program) }, scenarios)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return startPeer(t, "mono", program) }, scenarios)
 }
 
 // runtimeConfig lets any .NET from 3.1 on run a program, also without the libraries of languages.
@@ -67,7 +67,7 @@ func TestDotnetScenarios(t *testing.T) {
 	t.Parallel()
 	library, err := makeDotnet()
 	require.NoError(t, err)
-	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "dotnet", library) }, scenarios)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return startPeer(t, "dotnet", library) }, scenarios)
 }
 
 func TestCSharpUnits(t *testing.T) {

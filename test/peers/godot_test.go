@@ -15,7 +15,7 @@ const godot = "../../sdk/godot"
 
 // makeProject makes a project of Godot with the add-on, once in a test process.
 var makeProject = sync.OnceValues(func() (string, error) {
-	dir, err := built()
+	dir, err := buildDirectory()
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +31,7 @@ func TestGodot3Scenarios(t *testing.T) {
 	project, err := makeProject()
 	require.NoError(t, err)
 	peertest.Run(t, "", func(t *testing.T) peertest.Peer {
-		return start(t, "godot3-server", "--path", project, "-s", "steps.gd")
+		return startPeer(t, "godot3-server", "--path", project, "-s", "steps.gd")
 	}, scenarios)
 }
 
@@ -41,6 +41,6 @@ func TestGodot4Scenarios(t *testing.T) {
 	project, err := makeProject()
 	require.NoError(t, err)
 	peertest.Run(t, "", func(t *testing.T) peertest.Peer {
-		return start(t, "godot4", "--headless", "--path", project, "-s", "steps.gd")
+		return startPeer(t, "godot4", "--headless", "--path", project, "-s", "steps.gd")
 	}, scenarios)
 }

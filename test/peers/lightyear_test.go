@@ -36,8 +36,8 @@ func TestLightyearPlays(t *testing.T) {
 			play := func(sub string) (*bevyClient, string) {
 				c := startClient(t, []string{"DIRECTOR_URL=http://" + r.addr, "ACCESS_TOKEN=" + r.PlayerLogin.AccessToken(sub)},
 					program("player"), "eu", "duel")
-				id := c.awaits("seated ")
-				c.awaits("connected")
+				id := c.awaitLine("seated ")
+				c.awaitLine("connected")
 				r.awaitSeat(id)
 				return c, id
 			}
@@ -45,12 +45,12 @@ func TestLightyearPlays(t *testing.T) {
 			bob, bobsID := play("bob")
 			r.replica.Process.Kill()
 			require.NoError(t, ann.leave.Close())
-			ann.awaits("disconnected")
+			ann.awaitLine("disconnected")
 			r.start()
 			r.awaitOnlySeat(bobsID)
 			session := rigtest.QueryOne[string](r.Rig, "SELECT region || '.' || session_id FROM seats WHERE sub = 'bob'")
 			r.RunCommand("players", "free-seat", session, "bob", "--reason", "test")
-			bob.awaits("disconnected") // the answer to the next list of clients names him
+			bob.awaitLine("disconnected") // the answer to the next list of clients names him
 			r.RequireInvariants()
 			endServers(r.Rig)
 		})

@@ -32,19 +32,19 @@ func TestNexisBesideOurs(t *testing.T) { //nolint:paralleltest // it measures
 	}{{"Nexis", startNexis}, {"director", startOurs}} {
 		t.Run(server.name, func(t *testing.T) {
 			s := server.start(t)
-			rest := rigtest.MemoryOf(s.pid, "VmRSS")
+			atRest := rigtest.MemoryOf(s.pid, "VmRSS")
 			clients := connectLoad(t, s.url, loadClients)
 			echoes := measure(t, clients, (*loadClient).echo)
 			changes := measure(t, clients, (*loadClient).change)
 			busy := rigtest.MemoryOf(s.pid, "VmRSS")
 			connectLoad(t, s.url, idleClients)
 			t.Logf("%d clients in %d rooms: %.0f echoes/s, %.0f changes/s; %d MiB at rest, %d MiB after that, %d MiB with %d clients more",
-				loadClients, loadRooms, echoes, changes, rest>>20, busy>>20, rigtest.MemoryOf(s.pid, "VmRSS")>>20, idleClients)
+				loadClients, loadRooms, echoes, changes, atRest>>20, busy>>20, rigtest.MemoryOf(s.pid, "VmRSS")>>20, idleClients)
 		})
 	}
 }
 
-// loadClient is a client in a room that counts. It acknowledges states, as Nexis' SDK does. One goroutine uses it.
+// loadClient is a client in a room with a counter. It acknowledges states, as Nexis' SDK does. It is for one goroutine.
 type loadClient struct {
 	conn *websocket.Conn
 	room string

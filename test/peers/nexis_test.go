@@ -38,7 +38,7 @@ type nexisStep struct {
 	Name   string
 	Client string // a or b
 	Send   any    // a text is sent as it is
-	Fill   int    // the letters of p.x; 0: p is as it is
+	Fill   int    // how many letters p.x gets; 0: p is sent as it is
 	// Differs says why ours are other frames than theirs; "": ours have all that theirs have.
 	Differs string
 }
@@ -112,11 +112,11 @@ func startOurs(t *testing.T) nexisServer {
 
 // nexisTalk is two clients of a server.
 type nexisTalk struct {
-	t       *testing.T
-	clients map[string]*nexisClient
-	names   map[string]string // of sessions, by what the server calls them
-	first   float64           // the seq of a new room
-	last    float64           // seq
+	t        *testing.T
+	clients  map[string]*nexisClient
+	names    map[string]string // of sessions, by what the server calls them
+	firstSeq float64           // of the state of a new room
+	lastSeq  float64           // of the last state that a client has received
 }
 
 // nexisClient reads all that its connection receives.
@@ -127,9 +127,9 @@ type nexisClient struct {
 	received []frame
 }
 
-func newNexisTalk(t *testing.T, url string, first float64) *nexisTalk {
+func newNexisTalk(t *testing.T, url string, firstSeq float64) *nexisTalk {
 	t.Helper()
-	talk := &nexisTalk{t: t, clients: map[string]*nexisClient{}, names: map[string]string{}, first: first}
+	talk := &nexisTalk{t: t, clients: map[string]*nexisClient{}, names: map[string]string{}, firstSeq: firstSeq}
 	for _, name := range []string{"a", "b"} {
 		client := connectNexis(t, url)
 		talk.clients[name] = client
@@ -179,6 +179,7 @@ func (c *nexisClient) count() int {
 	return len(c.received)
 }
 
+// take returns the frames that were received since the last call.
 func (c *nexisClient) take() []frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,34 +203,34 @@ func (k *nexisTalk) send(step nexisStep, other map[string][]any) map[string][]an
 	}
 	text, isText := step.Send.(string)
 	if !isText {
-		text = strings.ReplaceAll(jsonOf(step.Send), `"the last seq"`, fmt.Sprint(k.last))
+		text = strings.ReplaceAll(jsonOf(step.Send), `"the last seq"`, fmt.Sprint(k.lastSeq))
 	}
 	require.NoError(k.t, k.clients[step.Client].conn.Write(k.t.Context(), websocket.MessageText, []byte(text)))
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && k.lacks(other); {
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && k.lacksFrames(other); {
 		rigtest.PauseFor(k.t.Context(), 5*time.Millisecond)
 	}
-	for last := -1; last != k.total(); rigtest.PauseFor(k.t.Context(), quietTime) {
-		last = k.total()
+	for before := -1; before != k.countReceived(); rigtest.PauseFor(k.t.Context(), quietTime) {
+		before = k.countReceived()
 	}
 	got := map[string][]any{}
 	for name, client := range k.clients {
 		got[name] = []any{}
 		for _, f := range client.take() {
-			got[name] = append(got[name], k.named(f))
+			got[name] = append(got[name], k.translate(f))
 		}
 	}
 	return got
 }
 
-func (k *nexisTalk) total() (n int) {
+func (k *nexisTalk) countReceived() (n int) {
 	for _, client := range k.clients {
 		n += client.count()
 	}
 	return n
 }
 
-// lacks reports whether a client has received fewer frames than that of the other server.
-func (k *nexisTalk) lacks(other map[string][]any) bool {
+// lacksFrames reports whether a client has received fewer frames than that of the other server.
+func (k *nexisTalk) lacksFrames(other map[string][]any) bool {
 	for name, client := range k.clients {
 		if client.count() < len(other[name]) {
 			return true
@@ -240,22 +241,23 @@ func (k *nexisTalk) lacks(other map[string][]any) bool {
 
 var matchRoom = regexp.MustCompile(`^([a-z_]+):match:[0-9a-f]+$`)
 
-// named replaces what a server has chosen by names: sessions by those of their clients. A seq counts from 0.
-func (k *nexisTalk) named(v any) any {
+// translate replaces what a server has chosen: sessions by the names of their clients, and each seq by one that counts
+// from 0. It keeps the seq as lastSeq.
+func (k *nexisTalk) translate(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for key, value := range v {
-			out[key] = k.named(value)
+			out[key] = k.translate(value)
 		}
 		if seq, isState := v["seq"].(float64); isState {
-			out["seq"], k.last = seq-k.first, seq
+			out["seq"], k.lastSeq = seq-k.firstSeq, seq
 		}
 		return out
 	case []any:
 		out := []any{}
 		for _, value := range v {
-			out = append(out, k.named(value))
+			out = append(out, k.translate(value))
 		}
 		if len(out) == 2 && slices.Contains(out, any("a")) && slices.Contains(out, any("b")) {
 			return []any{"a", "b"} // members are sorted by what the server calls them
@@ -274,22 +276,21 @@ func (k *nexisTalk) named(v any) any {
 func compareFrames(theirs, ours map[string][]any) string {
 	var found []string
 	for _, client := range slices.Sorted(maps.Keys(theirs)) {
-		answers, events := apart(theirs[client])
-		ourAnswers, ourEvents := apart(ours[client])
+		answers, events := splitAnswers(theirs[client])
+		ourAnswers, ourEvents := splitAnswers(ours[client])
 		if len(events) != len(ourEvents) || len(answers) > len(ourAnswers) {
 			found = append(found, fmt.Sprintf("%s receives %d answers and %d events of theirs, %d and %d of ours",
-				client,
-				len(answers), len(events), len(ourAnswers), len(ourEvents)))
+				client, len(answers), len(events), len(ourAnswers), len(ourEvents)))
 			continue
 		}
-		found = append(found, lacking(client+"'s answers", answers, ourAnswers[:len(answers)])...)
-		found = append(found, lacking(client+"'s events", events, ourEvents)...)
+		found = append(found, findLacking(client+"'s answers", answers, ourAnswers[:len(answers)])...)
+		found = append(found, findLacking(client+"'s events", events, ourEvents)...)
 	}
 	return strings.Join(found, "; ")
 }
 
-// apart returns the answers and the events among frames.
-func apart(frames []any) (answers, events []any) {
+// splitAnswers returns the answers and the events among frames.
+func splitAnswers(frames []any) (answers, events []any) {
 	for _, f := range frames {
 		if object, _ := f.(map[string]any); object["t"] == "rpc.response" {
 			answers = append(answers, f)
@@ -300,20 +301,20 @@ func apart(frames []any) (answers, events []any) {
 	return answers, events
 }
 
-// lacking returns the places at which ours is not theirs. Fields that theirs lacks are ours to add.
-func lacking(place string, theirs, ours any) (found []string) {
+// findLacking returns the places at which ours is not theirs. Fields that theirs lacks are ours to add.
+func findLacking(place string, theirs, ours any) (found []string) {
 	switch theirs := theirs.(type) {
 	case map[string]any:
 		other, _ := ours.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(theirs)) {
-			found = append(found, lacking(place+"."+key, theirs[key], other[key])...)
+			found = append(found, findLacking(place+"."+key, theirs[key], other[key])...)
 		}
 		return found
 	case []any:
 		other, _ := ours.([]any)
 		for i := range theirs {
 			if i < len(other) {
-				found = append(found, lacking(fmt.Sprintf("%s[%d]", place, i), theirs[i], other[i])...)
+				found = append(found, findLacking(fmt.Sprintf("%s[%d]", place, i), theirs[i], other[i])...)
 			}
 		}
 		if len(theirs) == len(other) {

@@ -43,15 +43,15 @@ var engines = []engine{
 	{name: "Nexis' server", tests: "^TestNexis", setting: nexisBinary},
 }
 
-// long are those that take long to compile.
-var long = map[string]bool{"^TestBevygap": true, "^TestLightyear": true}
+// compilesLong are the patterns of engines that take long to compile.
+var compilesLong = map[string]bool{"^TestBevygap": true, "^TestLightyear": true}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	for _, e := range engines {
 		err := e.missing()
-		if long[e.tests] {
-			err = errors.Join(err, isLong())
+		if compilesLong[e.tests] {
+			err = errors.Join(err, checkLong())
 		}
 		switch {
 		case os.Getenv("DIRECTOR_TEST_PEERS") == "":
@@ -62,10 +62,10 @@ func TestMain(m *testing.M) {
 			toolstest.LeaveOutAnywhere(err, e.tests, e.name)
 		}
 	}
-	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector, removeBuilt)
+	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector, removeBuildDirectory)
 }
 
-// missing says what this machine lacks of it; nil: nothing.
+// missing says what this machine lacks of an engine; nil: nothing.
 func (e engine) missing() (err error) {
 	if e.setting != "" && os.Getenv(e.setting) == "" {
 		err = fmt.Errorf("%s is not set; docs/peers.md says what it names", e.setting)
@@ -77,7 +77,7 @@ func (e engine) missing() (err error) {
 	return err
 }
 
-// scenarios are those that all packages of engines pass.
+// scenarios are the scenarios that all packages of engines but Rust's pass.
 var scenarios = func() map[string]peertest.Scenario {
 	all := map[string]peertest.Scenario{}
 	for _, group := range []map[string]peertest.Scenario{peertest.Players, peertest.Lobbies, peertest.GameServers} {
@@ -99,8 +99,8 @@ func (p process) Step(t testing.TB, request, answer any) {
 	require.NoError(t, p.out.Decode(answer))
 }
 
-// start starts a peer, which ends with the test, and has to end well.
-func start(t *testing.T, name string, args ...string) peertest.Peer {
+// startPeer starts a peer, which ends with the test, and has to end well.
+func startPeer(t *testing.T, name string, args ...string) peertest.Peer {
 	t.Helper()
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
@@ -116,13 +116,14 @@ func start(t *testing.T, name string, args ...string) peertest.Peer {
 		require.NoError(t, errors.Join(err, command.Wait()), "the peer did not connect")
 	}
 	require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Minute)))
-	t.Cleanup(func() { end(t, command, conn) })
+	t.Cleanup(func() { endPeer(t, command, conn) })
 	encoder := json.NewEncoder(conn)
 	encoder.SetEscapeHTML(false)
 	return process{encoder, json.NewDecoder(conn)}
 }
 
-func end(t *testing.T, command *exec.Cmd, conn net.Conn) {
+// endPeer closes a peer's connection, and requires that its process then ends by itself.
+func endPeer(t *testing.T, command *exec.Cmd, conn net.Conn) {
 	_ = conn.Close()
 	kill := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
 	defer kill.Stop()
@@ -133,8 +134,8 @@ func end(t *testing.T, command *exec.Cmd, conn net.Conn) {
 
 var buildDir string // "" until a test needs it
 
-// built returns a directory for what tests build, which lives as long as the process.
-func built() (string, error) {
+// buildDirectory returns a directory for what tests build, which lives as long as the process.
+func buildDirectory() (string, error) {
 	if buildDir != "" {
 		return buildDir, nil
 	}
@@ -143,7 +144,7 @@ func built() (string, error) {
 	return buildDir, err
 }
 
-func removeBuilt() {
+func removeBuildDirectory() {
 	if buildDir != "" {
 		_ = os.RemoveAll(buildDir)
 	}

@@ -48,7 +48,7 @@ func TestRustScenarios(t *testing.T) {
 	t.Parallel()
 	program, err := buildRust()
 	require.NoError(t, err)
-	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, program) }, rustScenarios)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return startPeer(t, program) }, rustScenarios)
 }
 
 // Tests of the crate itself, and of what its documentation shows.
@@ -104,6 +104,7 @@ func newPoolRig(t *testing.T, document, program, ports string, settings ...strin
 	return r
 }
 
+// start starts the replica, at the address that it had before.
 func (r *poolRig) start() {
 	r.T.Helper()
 	r.replica = r.StartReplica(r.addr, "--work")
@@ -116,13 +117,13 @@ func (r *poolRig) awaitSeat(id string) {
 	r.AwaitTrue("SELECT EXISTS (SELECT FROM seats WHERE state = 'connected' AND connection = $1)", id)
 }
 
-// awaitOnlySeat waits until no other connection has one.
+// awaitOnlySeat waits until this connection, and no other one, has a seat.
 func (r *poolRig) awaitOnlySeat(id string) {
 	r.T.Helper()
 	r.AwaitTrue("SELECT array_agg(connection) = ARRAY[$1::text] FROM seats WHERE state = 'connected'", id)
 }
 
-// A game server with the crate, which a worker has started as a process: it registers, reports its clients and goes on
+// A game server with the crate, which a worker has started as a process: it registers, reports its clients and continues
 // while a replica is killed.
 func TestRustGameServer(t *testing.T) {
 	t.Parallel()

@@ -10,10 +10,10 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// released is where the version of the last release is written.
-const released = "../../ops/helm/lattice-director/Chart.yaml"
+// chart is the file that has the version of the last release.
+const chart = "../../ops/helm/lattice-director/Chart.yaml"
 
-// versions are the places that name it, each with the pattern before it.
+// versions are the other files that have the version, each with the pattern before it.
 var versions = map[string]string{
 	"../../sdk/ts/package.json":                         `"version": "`,
 	"../../sdk/csharp/package.json":                     `"version": "`,
@@ -27,12 +27,13 @@ var versions = map[string]string{
 // Pins a package that is released with another version than the director.
 func TestPackagesHaveTheVersionOfTheDirector(t *testing.T) {
 	t.Parallel()
-	want := versionIn(t, released, `(?m)^appVersion: "?`)
+	want := versionIn(t, chart, `(?m)^appVersion: "?`)
 	for file, before := range versions {
 		require.Equal(t, want, versionIn(t, file, before), file)
 	}
 }
 
+// versionIn returns the version that follows a pattern in a file.
 func versionIn(t *testing.T, file, before string) string {
 	t.Helper()
 	text := must.Get(os.ReadFile(file))(t)

@@ -24,19 +24,19 @@ type judge struct {
 
 	mu       sync.Mutex
 	calls    int
-	retries  map[string]int // by what was answered
-	failures []string       // the first ones
+	retries  map[string]int // how often a call has to be repeated, by the reason
+	failures []string       // the first 20
 }
 
 func newJudge() *judge {
 	return &judge{transport: &http.Transport{MaxIdleConnsPerHost: 64}, retries: map[string]int{}}
 }
 
-// repeatable are the codes of 503 after which a client sends the same request again.
-var repeatable = []string{"unavailable", "draining", "room_pending"}
+// repeatableCodes are the codes of 503 after which a client sends the same request again.
+var repeatableCodes = []string{"unavailable", "draining", "room_pending"}
 
-// tooLate are the codes of 409 that answer a cancel of a ticket that is in a match.
-var tooLate = []string{"assigned", "matched"}
+// tooLateCodes are the codes of 409 that answer a cancel of a ticket that is in a match.
+var tooLateCodes = []string{"assigned", "matched"}
 
 // RoundTrip implements http.RoundTripper.
 func (j *judge) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -63,9 +63,9 @@ func (j *judge) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	_ = json.Unmarshal(body, &problem)
 	switch {
-	case res.StatusCode == http.StatusServiceUnavailable && slices.Contains(repeatable, problem.Code):
+	case res.StatusCode == http.StatusServiceUnavailable && slices.Contains(repeatableCodes, problem.Code):
 		j.count(problem.Code)
-	case req.Method == http.MethodDelete && slices.Contains(tooLate, problem.Code):
+	case req.Method == http.MethodDelete && slices.Contains(tooLateCodes, problem.Code):
 		j.count("")
 	default:
 		j.failf("%s %s answered %d: %s", req.Method, req.URL.Path, res.StatusCode, body)
@@ -92,8 +92,8 @@ func (j *judge) failf(format string, args ...any) {
 	}
 }
 
-// failed returns the first failures.
-func (j *judge) failed() []string {
+// firstFailures returns the first failures.
+func (j *judge) firstFailures() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.failures)
@@ -142,7 +142,7 @@ func TestTheJudge(t *testing.T) {
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()
 			}
-			require.Equal(t, c.fails, len(j.failed()) > 0, "%v", j)
+			require.Equal(t, c.fails, len(j.firstFailures()) > 0, "%v", j)
 		})
 	}
 }

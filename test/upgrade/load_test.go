@@ -36,13 +36,13 @@ type load struct {
 	fleet  map[string]*sdk.GameServer // by endpoint
 
 	callers *rigtest.Callers
-	seats   rigtest.Answers // that players were given
+	seats   rigtest.Answers // the seats that players got
 
 	mu     sync.Mutex
-	rounds map[string]int // that a caller has completed, by its name
+	rounds map[string]int // how many rounds a caller has completed, by its name
 }
 
-// newLoad starts the game servers; callers start with run.
+// newLoad starts the game servers; startPlayers starts the players.
 func newLoad(r *rigtest.Rig) *load {
 	r.T.Helper()
 	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, rounds: map[string]int{}}
@@ -71,38 +71,38 @@ func (l *load) startServer(n int) {
 	})
 	background.Loop(l.T, func(ctx context.Context) {
 		for range server.Sessions(ctx) { // a long poll at some replica, all the time
-			l.completed(o.InstanceID, 1)
+			l.addRounds(o.InstanceID, 1)
 		}
 	})
 }
 
-// run starts the players.
-func (l *load) run() {
+// startPlayers starts the players.
+func (l *load) startPlayers() {
 	for n := range players {
-		l.loop(fmt.Sprint("player-", n), l.playOnce)
+		l.addCaller(fmt.Sprint("player-", n), l.playOnce)
 	}
 	for n := range queuers {
-		l.loop(fmt.Sprint("queuer-", n), l.queueOnce)
+		l.addCaller(fmt.Sprint("queuer-", n), l.queueOnce)
 	}
 }
 
-// loop runs rounds of a caller until the load ends. A round that has begun is completed.
-func (l *load) loop(name string, round func(ctx context.Context, sub string) error) {
-	l.completed(name, 0)
+// addCaller runs rounds of a caller until the load ends. A round that has begun is completed.
+func (l *load) addCaller(name string, round func(ctx context.Context, sub string) error) {
+	l.addRounds(name, 0)
 	l.callers.Add(1, func(ctx context.Context, _, n int) {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
 		if err := round(call, fmt.Sprintf("%s-%d", name, n)); err != nil {
 			l.judge.failf("%s, round %d: %v", name, n, err)
 		} else {
-			l.completed(name, 1)
+			l.addRounds(name, 1)
 		}
 		rigtest.PauseFor(ctx, 50*time.Millisecond)
 	})
 }
 
-// completed counts rounds of a caller.
-func (l *load) completed(name string, rounds int) {
+// addRounds counts rounds of a caller.
+func (l *load) addRounds(name string, rounds int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rounds[name] += rounds
@@ -128,24 +128,25 @@ func (l *load) queueOnce(ctx context.Context, sub string) error {
 		return fmt.Errorf("queue: %w", err)
 	}
 	status := queued.Status()
-	for err == nil && !status.State.Final() {
-		status, err = l.next(ctx, queued)
+	for !status.State.Final() {
+		status, err = l.nextStatus(ctx, queued)
+		if err != nil {
+			return fmt.Errorf("ticket %s: %w", queued.ID(), err)
+		}
 	}
 	switch {
-	case err != nil:
-		return fmt.Errorf("ticket %s: %w", queued.ID(), err)
 	case status.State == sdk.QueueAssigned:
 		return l.join(ctx, player, sub, status.Handle)
-	case status.State == sdk.QueueCancelled && l.ended():
+	case status.State == sdk.QueueCancelled && l.hasEnded():
 		return nil
 	default:
 		return fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
 	}
 }
 
-// next waits for the next state of a ticket, by long polls; when the load ends, it cancels the ticket.
-func (l *load) next(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, error) {
-	if l.ended() {
+// nextStatus waits for the next state of a ticket, by long polls; when the load ends, it cancels the ticket.
+func (l *load) nextStatus(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, error) {
+	if l.hasEnded() {
 		status, err := queued.Cancel(ctx)
 		if errors.Is(err, sdk.ErrAssigned) || errors.Is(err, sdk.ErrMatched) {
 			return queued.Next(ctx)
@@ -155,10 +156,11 @@ func (l *load) next(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, e
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.callers.Context(), cancel)()
-	if status, err := queued.Next(wait); err == nil || !l.ended() || ctx.Err() != nil {
-		return status, err
+	status, err := queued.Next(wait)
+	if err != nil && l.hasEnded() && ctx.Err() == nil {
+		return queued.Status(), nil // the load has ended, and the ticket still waits
 	}
-	return queued.Status(), nil // the load has ended, and the ticket still waits
+	return status, err
 }
 
 // join resolves a handle and connects to the game server, which verifies the session token and reports the join.
@@ -180,37 +182,37 @@ func (l *load) join(ctx context.Context, player *sdk.Player, sub, handle string)
 	return nil
 }
 
-// await waits until every caller has completed n more rounds. It fails at the first failure of any of them.
-func (l *load) await(n int) {
+// awaitRounds waits until every caller has completed n more rounds. It fails at the first failure of any of them.
+func (l *load) awaitRounds(n int) {
 	l.T.Helper()
-	before := l.counts()
+	before := l.roundsByCaller()
 	var behind []string
 	require.Eventually(l.T, func() bool {
 		behind = nil
-		now := l.counts()
+		now := l.roundsByCaller()
 		for name, rounds := range before {
 			if now[name] < rounds+n {
 				behind = append(behind, name)
 			}
 		}
-		return len(behind) == 0 || len(l.judge.failed()) > 0
+		return len(behind) == 0 || len(l.judge.firstFailures()) > 0
 	}, 2*callTimeout, 20*time.Millisecond, "callers that make no progress: %v; %v", &behind, l.judge)
-	require.Empty(l.T, l.judge.failed())
+	require.Empty(l.T, l.judge.firstFailures())
 }
 
-func (l *load) counts() map[string]int {
+func (l *load) roundsByCaller() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.rounds)
 }
 
-func (l *load) ended() bool { return l.callers.Context().Err() != nil }
+func (l *load) hasEnded() bool { return l.callers.Context().Err() != nil }
 
 // requireKept asserts that no request failed, that every seat that a player was given existed, and that no game server
 // ever lost its lease.
 func (l *load) requireKept(t *testing.T) {
 	t.Helper()
-	require.Empty(t, l.judge.failed())
+	require.Empty(t, l.judge.firstFailures())
 	require.Empty(t, l.seats.FindLost(), "seats that players were given and that do not exist")
 	require.Equal(t, servers, rigtest.QueryOne[int](l.Rig,
 		"SELECT count(*) FROM events WHERE kind = 'instance.registered' AND instance_id LIKE 'game-%'"),

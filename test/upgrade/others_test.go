@@ -16,36 +16,40 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// frontends queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry
+// startFrontends starts callers that queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry
 // what docs/openmatch.md says.
-func (l *load) frontends(addrs ...string) {
+func (l *load) startFrontends(addrs ...string) {
 	conns := rigtest.DialAll(l.T, addrs...)
 	for n := range 2 {
-		l.loop(fmt.Sprint("frontend-", n),
+		l.addCaller(fmt.Sprint("frontend-", n),
 			func(ctx context.Context, sub string) error { return l.frontendOnce(ctx, conns, sub) })
 	}
 }
 
+// frontendOnce queues a ticket, and waits until it is assigned or the load ends.
 func (l *load) frontendOnce(ctx context.Context, conns *rigtest.Conns, sub string) error {
 	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"red"},
 		StringArgs: map[string]string{"player": sub}}}
-	err := l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
+	err := l.askFrontend(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
 		return c.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
 	})
-	for err == nil && ticket.GetAssignment().GetConnection() == "" && !l.ended() {
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	for ticket.GetAssignment().GetConnection() == "" && !l.hasEnded() {
 		rigtest.PauseFor(ctx, pollEvery)
-		err = l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
+		err := l.askFrontend(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
 			return c.GetTicket(ctx, &pb.GetTicketRequest{TicketId: ticket.GetId()})
 		})
-	}
-	if err != nil {
-		return fmt.Errorf("ticket %s: %w", ticket.GetId(), err)
+		if err != nil {
+			return fmt.Errorf("ticket %s: %w", ticket.GetId(), err)
+		}
 	}
 	return nil
 }
 
-// ask makes a call of a frontend until it is answered.
-func (l *load) ask(ctx context.Context, conns *rigtest.Conns, into **pb.Ticket,
+// askFrontend makes a call of a frontend until it is answered.
+func (l *load) askFrontend(ctx context.Context, conns *rigtest.Conns, into **pb.Ticket,
 	call func(context.Context, pb.FrontendServiceClient) (*pb.Ticket, error)) error {
 	return conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		answer, err := call(ctx, pb.NewFrontendServiceClient(conn))
@@ -70,7 +74,8 @@ type rivalis struct {
 	agents  []*agents.Agent
 }
 
-func (l *load) rivalis(addrs ...string) *rivalis {
+// startRivalis starts two game servers, which connect to replicas at addresses, and a caller that creates rooms.
+func (l *load) startRivalis(addrs ...string) *rivalis {
 	r := &rivalis{load: l, address: rigtest.NewBalancer(l.T)}
 	for _, addr := range addrs {
 		r.address.AddAddr(addr)
@@ -80,7 +85,7 @@ func (l *load) rivalis(addrs ...string) *rivalis {
 		r.agents = append(r.agents, agent)
 		background.RunUntilCanceled(l.T, agent.Run) // a frame that the protocol does not allow ends it
 	}
-	l.loop("rooms", r.roomOnce)
+	l.addCaller("rooms", r.roomOnce)
 	return r
 }
 

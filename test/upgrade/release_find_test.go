@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// history is a repository whose first commit has no release, and whose others each release one version.
-func history(t *testing.T, versions ...string) (r repository, commits []string) {
+// newHistory makes a repository whose first commit has no release, and whose others each release one version.
+func newHistory(t *testing.T, versions ...string) (r repository, commits []string) {
 	t.Helper()
 	r = repository(t.TempDir())
 	r.must(t, "init", "--quiet")
@@ -41,7 +41,7 @@ func (r repository) commit(t *testing.T, changelog string) string {
 // A release that is taken for another one would make the whole test prove nothing.
 func TestTheLastReleaseIsFound(t *testing.T) {
 	t.Parallel()
-	r, commits := history(t, "0.1.0", "0.2.0")
+	r, commits := newHistory(t, "0.1.0", "0.2.0")
 	last, err := r.lastRelease(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, release{version: "0.1.0", commit: commits[1]}, last, "HEAD releases 0.2.0: the release before it is the last one")
@@ -63,17 +63,17 @@ func TestTheLastReleaseIsFound(t *testing.T) {
 // The first release has none before it: it runs beside itself.
 func TestTheFirstReleaseRunsBesideItself(t *testing.T) {
 	t.Parallel()
-	r, commits := history(t, "0.1.0")
+	r, commits := newHistory(t, "0.1.0")
 	last, err := r.lastRelease(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, release{version: "0.1.0", commit: commits[1], same: true}, last)
+	require.Equal(t, release{version: "0.1.0", commit: commits[1], isHead: true}, last)
 }
 
 // In a shallow clone the oldest commit seems to add every heading: that is an error, unless the tag says where the
 // release is.
 func TestAShallowCloneIsAnError(t *testing.T) {
 	t.Parallel()
-	r, _ := history(t, "0.1.0")
+	r, _ := newHistory(t, "0.1.0")
 	text, err := os.ReadFile(filepath.Join(string(r), "CHANGELOG.md"))
 	require.NoError(t, err)
 	r.commit(t, string(text)+"\nmore\n")
@@ -86,7 +86,7 @@ func TestAShallowCloneIsAnError(t *testing.T) {
 
 func TestNoReleaseIsAnError(t *testing.T) {
 	t.Parallel()
-	r, _ := history(t)
+	r, _ := newHistory(t)
 	_, err := r.lastRelease(t.Context())
 	require.ErrorContains(t, err, "no released version")
 	_, err = repository(t.TempDir()).lastRelease(t.Context())

@@ -17,12 +17,13 @@ import (
 type release struct {
 	version string // X.Y.Z
 	commit  string
-	same    bool // the working tree's own commit is that release, and there is none before it
+	isHead  bool // the working tree's own commit is that release, and there is none before it
 }
 
-// repository is a git repository, by any of its directories.
+// repository is a git repository, named by any directory in it.
 type repository string
 
+// git runs a command of git, and returns what it prints.
 func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", string(r)}, args...)...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
@@ -31,9 +32,10 @@ func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
+// heading finds the versions of a CHANGELOG.md.
 var heading = regexp.MustCompile(`(?m)^## \[(\d+\.\d+\.\d+)\]`)
 
-const fetch = "the upgrade test builds the last release from the history: run 'git fetch --tags --unshallow' (or clone without --depth)"
+const fetchHint = "the upgrade test builds the last release from the history: run 'git fetch --tags --unshallow' (or clone without --depth)"
 
 // lastRelease returns the release before HEAD: of the versions in HEAD's CHANGELOG.md the newest whose commit is not
 // HEAD itself, or HEAD if it is the first release. The commit is that of the tag; in a clone without tags it is the one
@@ -41,7 +43,7 @@ const fetch = "the upgrade test builds the last release from the history: run 'g
 func (r repository) lastRelease(ctx context.Context) (last release, err error) {
 	head, err := r.git(ctx, "rev-parse", "HEAD")
 	if err != nil {
-		return release{}, fmt.Errorf("%w: %s", err, fetch)
+		return release{}, fmt.Errorf("%w: %s", err, fetchHint)
 	}
 	changelog, err := r.git(ctx, "show", "HEAD:./CHANGELOG.md")
 	if err != nil {
@@ -52,8 +54,8 @@ func (r repository) lastRelease(ctx context.Context) (last release, err error) {
 		if err != nil {
 			return release{}, err
 		}
-		last = release{version: m[1], commit: commit, same: commit == head}
-		if !last.same {
+		last = release{version: m[1], commit: commit, isHead: commit == head}
+		if !last.isHead {
 			return last, nil
 		}
 	}
@@ -63,13 +65,14 @@ func (r repository) lastRelease(ctx context.Context) (last release, err error) {
 	return last, nil
 }
 
+// commitOf returns the commit of a version: that of its tag, or else the one that added its heading.
 func (r repository) commitOf(ctx context.Context, version string) (string, error) {
 	if commit, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/tags/v"+version+"^{commit}"); err == nil {
 		return commit, nil
 	}
 	// The oldest commit of a shallow clone seems to add every line.
 	if shallow, err := r.git(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
-		return "", errors.Join(fmt.Errorf("release %s is not in this shallow clone: %s", version, fetch), err)
+		return "", errors.Join(fmt.Errorf("release %s is not in this shallow clone: %s", version, fetchHint), err)
 	}
 	found, err := r.git(ctx, "log", "--format=%H", "--reverse", "-S## ["+version+"]", "HEAD", "--", "CHANGELOG.md")
 	if err != nil {
@@ -77,7 +80,7 @@ func (r repository) commitOf(ctx context.Context, version string) (string, error
 	}
 	first, _, _ := strings.Cut(found, "\n")
 	if first == "" {
-		return "", fmt.Errorf("no commit adds the heading of release %s to CHANGELOG.md: %s", version, fetch)
+		return "", fmt.Errorf("no commit adds the heading of release %s to CHANGELOG.md: %s", version, fetchHint)
 	}
 	return first, nil
 }
@@ -96,10 +99,10 @@ func (r repository) binary(ctx context.Context, last release) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if _, err = r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", ".", dir); err == nil {
-		_, err = repository(dir).git(ctx, "checkout", "--quiet", last.commit)
+	if _, err := r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", ".", dir); err != nil {
+		return "", err
 	}
-	if err != nil {
+	if _, err := repository(dir).git(ctx, "checkout", "--quiet", last.commit); err != nil {
 		return "", err
 	}
 	// With the flags of the other tests' builds, so that all dependencies come from Go's cache.
@@ -110,23 +113,23 @@ func (r repository) binary(ctx context.Context, last release) (string, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build release %s: %w: %s", last.version, err, out)
 	}
-	return bin, os.Rename(fresh, bin) // another run may do the same
+	return bin, os.Rename(fresh, bin) // atomic, since another run may do the same
 }
 
-// built is the binary of the last release, built once in a test process.
-var built = sync.OnceValues(func() (bin string, err error) {
+// buildLastRelease returns the binary of the last release, which it builds once in a test process.
+var buildLastRelease = sync.OnceValues(func() (bin string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	top, err := repository(".").git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, fetch)
+		return "", fmt.Errorf("%w: %s", err, fetchHint)
 	}
 	last, err := repository(top).lastRelease(ctx)
 	if err != nil {
 		return "", err
 	}
 	note := ""
-	if last.same {
+	if last.isHead {
 		note = ", which is HEAD: both sides run the same version"
 	}
 	fmt.Fprintf(os.Stderr, "upgrade: the last release is v%s, commit %.12s%s\n", last.version, last.commit, note)

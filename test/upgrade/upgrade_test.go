@@ -30,21 +30,21 @@ var profiles = []string{
 // and again. No request needs more than the documented retries, and nothing that was acknowledged is lost.
 func TestReleasesRunSideBySide(t *testing.T) {
 	t.Parallel()
-	before, after := must.Get(built())(t), clitest.BuildDirector(t)
+	before, after := must.Get(buildLastRelease())(t), clitest.BuildDirector(t)
 	s := newSite(t, before)
 	l := newLoad(s.Rig)
-	l.run()
-	l.frontends(s.addrs("--grpc-addr")...)
-	rooms := l.rivalis(s.addrs("--orchestrator-addr")...)
+	l.startPlayers()
+	l.startFrontends(s.addrs("--grpc-addr")...)
+	rooms := l.startRivalis(s.addrs("--orchestrator-addr")...)
 	guests := s.NewCrowd(s.lobbies...)
 	for n := range 4 {
 		guests.AddGuest(s.lobbies[n%len(s.lobbies)], counterRoom)
 	}
 	progress := func() {
-		l.await(2)
+		l.awaitRounds(2)
 		guests.AwaitCount(2, guests.Guests...)
 	}
-	l.loop("invariants", func(ctx context.Context, _ string) error {
+	l.addCaller("invariants", func(ctx context.Context, _ string) error {
 		defer rigtest.PauseFor(ctx, 200*time.Millisecond)
 		violated, err := s.Violations()
 		if len(violated) > 0 {
@@ -79,7 +79,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 
 	guests.EndAll()
 	guests.RequireConverged(counterRoom, guests.ListMembers(counterRoom)...)
-	// every Rivalis game server is attached
+	// Every Rivalis game server is connected to a replica.
 	s.AwaitTrue("SELECT count(*) = $1 FROM agent_states WHERE left_at IS NULL AND NOT doubted", len(rooms.agents))
 	l.callers.End()
 	l.requireKept(t)
@@ -90,13 +90,13 @@ func TestReleasesRunSideBySide(t *testing.T) {
 func TestABreakingMigrationIsNoticed(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestReleasesRunSideBySide")
-	s := newSite(t, must.Get(built())(t))
+	s := newSite(t, must.Get(buildLastRelease())(t))
 	l := newLoad(s.Rig)
-	l.run()
-	l.await(1)
-	require.Empty(t, l.judge.failed())
+	l.startPlayers()
+	l.awaitRounds(1)
+	require.Empty(t, l.judge.firstFailures())
 	s.ExecSQL("ALTER TABLE seats RENAME COLUMN party TO parties")
-	require.Eventually(t, func() bool { return len(l.judge.failed()) > 0 }, callTimeout, pollEvery, "%v", l.judge)
+	require.Eventually(t, func() bool { return len(l.judge.firstFailures()) > 0 }, callTimeout, pollEvery, "%v", l.judge)
 	s.ExecSQL("ALTER TABLE seats RENAME COLUMN parties TO party")
 }
 
