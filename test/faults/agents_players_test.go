@@ -18,14 +18,14 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu", "DIRECTOR_LEASE_TTL=5s")
-	first := r.replica()
-	quiet := newSilence()
+	first := r.addReplica()
+	silent := newSilentServer()
 	game, _ := r.attach("eu1", func(c *agents.Config) {
 		c.Labels = map[string]string{"matchmaking": "true"}
-		c.Send = quiet.send
+		c.Send = silent.send
 	})
 	r.awaitListed(1)
-	second := r.replica("--work")
+	second := r.addReplica("--work")
 
 	var answer fields
 	awaitStatus := func(want int, sub, path string, body fields) fields {
@@ -40,14 +40,14 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	asked := fields{"region": "eu", "mode": "duel", "max_players": 2}
 	seat := awaitStatus(http.StatusOK, "ann", "/matchmake", asked)
 	resolved := fields{"session_handle": seat["session_handle"]}
-	<-quiet.begins
+	<-silent.begun
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
 		return r.RequireStatus(http.StatusServiceUnavailable)(r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
 			resolved))["code"] == "room_pending"
 	}, 20*time.Second, 50*time.Millisecond)
 	first.Process.Kill()
 	r.address.RemoveAddr(first.orchestrator)
-	quiet.over.Store(true)
+	silent.isOver.Store(true)
 	began := time.Now()
 	awaitStatus(http.StatusOK, "ann", "/resolve", resolved)
 	t.Logf("resolved %s after the replica was killed", time.Since(began))
@@ -66,7 +66,7 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")
-	r.replica("--work")
+	r.addReplica("--work")
 	r.ApplyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
 	game, _ := r.attach("eu1", func(c *agents.Config) { c.Labels = map[string]string{"matchmaking": "true"} })
 	for _, sub := range []string{"ann", "bob"} {

@@ -37,8 +37,8 @@ func newAgentRig(t *testing.T, settings ...string) *agentRig {
 	return &agentRig{rig: r, address: rigtest.NewBalancer(t)}
 }
 
-// replica starts a replica and adds it to the replicas behind the address.
-func (r *agentRig) replica(args ...string) *replicaOfAgents {
+// addReplica starts a replica and adds it to the replicas behind the address.
+func (r *agentRig) addReplica(args ...string) *replicaOfAgents {
 	r.T.Helper()
 	addr := rigtest.FreeAddr(r.T)
 	p := &replicaOfAgents{r.ServeReplica(append([]string{"--orchestrator-addr", addr}, args...)...), addr}
@@ -90,10 +90,11 @@ func (r *agentRig) awaitListed(n int) {
 	}, 30*time.Second, 50*time.Millisecond, "%d agents", n)
 }
 
-// create repeats the creation of a room until it has succeeded.
-func (r *agentRig) create(ctx context.Context, id string) bool {
+// createUntilDone repeats the creation of a room until it has succeeded, and returns false when ctx ends before.
+func (r *agentRig) createUntilDone(ctx context.Context, id string) bool {
 	for ctx.Err() == nil {
-		if status, _ := r.CreateRoom(ctx, r.address.ListenAddr(), id); status == http.StatusCreated || status == http.StatusOK {
+		status, _ := r.CreateRoom(ctx, r.address.ListenAddr(), id)
+		if status == http.StatusCreated || status == http.StatusOK {
 			return true
 		}
 		pause(ctx, 50*time.Millisecond)

@@ -24,7 +24,7 @@ import (
 func TestAgentsSurviveTheirReplicas(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t)
-	replicas := []*replicaOfAgents{r.replica("--work"), r.replica(), r.replica()}
+	replicas := []*replicaOfAgents{r.addReplica("--work"), r.addReplica(), r.addReplica()}
 	const servers, callers = 12, 8
 	games := r.attachAll(servers)
 
@@ -35,20 +35,22 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 	for n := range callers {
 		creating.Go(func() {
 			for turn := 0; ctx.Err() == nil; turn++ {
-				if id := fmt.Sprintf("room-%d-%d", n, turn); r.create(ctx, id) {
+				id := fmt.Sprintf("room-%d-%d", n, turn)
+				if r.createUntilDone(ctx, id) {
 					made.Store(id, true)
 				}
 			}
 		})
 	}
-	for n := 1; ctx.Err() == nil; n = 3 - n { // the first replica is not killed, because it is the worker
+	for kills := 0; ; kills++ {
 		pause(ctx, 2*time.Second)
 		if ctx.Err() != nil {
 			break
 		}
+		n := 1 + kills%2 // the first replica is not killed, because it is the worker
 		replicas[n].Process.Kill()
 		r.address.RemoveAddr(replicas[n].orchestrator)
-		replicas[n] = r.replica()
+		replicas[n] = r.addReplica()
 	}
 	creating.Wait()
 	r.awaitListed(servers)
@@ -80,8 +82,8 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
-	r.replica("--work")
-	frozen := r.replica()
+	r.addReplica("--work")
+	frozen := r.addReplica()
 	const servers = 6
 	r.attachAll(servers)
 	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"),
@@ -94,7 +96,7 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 		began := time.Now()
 		status, _, _ := r.call(t.Context(), http.MethodGet, "/v1/instances", nil)
 		require.Equal(t, http.StatusOK, status)
-		require.Truef(t, r.create(t.Context(), fmt.Sprint("while-frozen-", n)), "room %d", n)
+		require.Truef(t, r.createUntilDone(t.Context(), fmt.Sprint("while-frozen-", n)), "room %d", n)
 		slowest = max(slowest, time.Since(began))
 		pause(t.Context(), 100*time.Millisecond)
 	}
@@ -113,11 +115,11 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
-	r.replica("--work")
+	r.addReplica("--work")
 	const servers = 4
 	var closed sync.Map
 	r.attachAll(servers, func(c *agents.Config) { c.Closed = func(err error) { closed.Store(c.Name, err) } })
-	require.True(t, r.create(t.Context(), "before"))
+	require.True(t, r.createUntilDone(t.Context(), "before"))
 
 	require.NoError(t, r.Cluster.StopImmediate())
 	pause(t.Context(), 8*time.Second) // longer than a lease
@@ -128,7 +130,7 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status, cause)
 	require.NoError(t, r.Cluster.Start(t.Context()))
 
-	require.True(t, r.create(t.Context(), "after"))
+	require.True(t, r.createUntilDone(t.Context(), "after"))
 	r.awaitListed(servers)
 	closed.Range(func(n, err any) bool {
 		require.Fail(t, "a connection ended", "%v: %v", n, err)
@@ -149,11 +151,11 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 		servers = n
 	}
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_HEARTBEAT=5s")
-	r.replica("--work")
+	r.addReplica("--work")
 	r.awaitReplicas(1)
-	killed := r.replica()
+	killed := r.addReplica()
 	lost := r.awaitReplicas(2)
-	r.replica()
+	r.addReplica()
 	r.attachAll(servers, func(c *agents.Config) { c.Random = nil })
 
 	killed.Process.Kill()
@@ -166,19 +168,21 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// silence is a game server that executes commands and says nothing from the first one on, until it is over.
-type silence struct {
-	began, over atomic.Bool
-	begins      chan struct{}
+// silentServer is a game server that executes commands, and sends nothing from its first acknowledgement on until the
+// test ends that.
+type silentServer struct {
+	hasBegun, isOver atomic.Bool
+	begun            chan struct{} // receives when the first acknowledgement was held back
 }
 
-func newSilence() *silence { return &silence{begins: make(chan struct{}, 1)} }
+func newSilentServer() *silentServer { return &silentServer{begun: make(chan struct{}, 1)} }
 
-func (s *silence) send(topic string, send func()) {
-	if topic == "fleet/ack" && s.began.CompareAndSwap(false, true) {
-		s.begins <- struct{}{}
+// send sends a message of the game server, or holds it back.
+func (s *silentServer) send(topic string, send func()) {
+	if topic == "fleet/ack" && s.hasBegun.CompareAndSwap(false, true) {
+		s.begun <- struct{}{}
 	}
-	if !s.began.Load() || s.over.Load() { // a state that shows the room would do as well as the acknowledgement
+	if !s.hasBegun.Load() || s.isOver.Load() { // a state that shows the room would do as well as the acknowledgement
 		send()
 	}
 }
@@ -189,12 +193,12 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t)
-	first := r.replica()
-	quiet := newSilence()
-	game, _ := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	first := r.addReplica()
+	silent := newSilentServer()
+	game, _ := r.attach("eu1", func(c *agents.Config) { c.Send = silent.send })
 	r.awaitListed(1)
 	before := game.InstanceID()
-	second := r.replica("--work")
+	second := r.addReplica("--work")
 
 	answered := make(chan json.RawMessage, 1)
 	go func() {
@@ -205,10 +209,10 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 		}
 		answered <- data
 	}()
-	<-quiet.begins
+	<-silent.begun
 	first.Process.Kill()
 	r.address.RemoveAddr(first.orchestrator)
-	quiet.over.Store(true)
+	silent.isOver.Store(true)
 	var room struct {
 		ID         string `json:"id"`
 		InstanceID string `json:"instanceId"`
@@ -226,16 +230,16 @@ func TestACallEndsWithItsGameServer(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAgentsSurviveTheirReplicas")
 	r := newAgentRig(t)
-	r.replica("--work")
-	quiet := newSilence()
-	_, cut := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	r.addReplica("--work")
+	silent := newSilentServer()
+	_, cut := r.attach("eu1", func(c *agents.Config) { c.Send = silent.send })
 	r.awaitListed(1)
 	answered := make(chan string, 1)
 	go func() {
 		status, cause, _ := r.call(t.Context(), http.MethodPost, "/v1/rooms", fields{"type": "duel"})
 		answered <- fmt.Sprint(status, " ", cause)
 	}()
-	<-quiet.begins
+	<-silent.begun
 	cut()
 	require.Equal(t, "502 INSTANCE_DISCONNECTED", <-answered)
 	r.awaitListed(0)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,14 +30,7 @@ func TestAProviderWithoutRoomEndsNoRequest(t *testing.T) {
 	all := b.askAll(replica.URL, clients)
 	require.Eventually(t, func() bool {
 		e.joinAll()
-		for _, c := range all {
-			select {
-			case <-c.ended:
-			default:
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(all, func(c *bevygapClient) bool { return !c.hasEnded() })
 	}, 90*time.Second, 100*time.Millisecond)
 
 	for _, c := range all {

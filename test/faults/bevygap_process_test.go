@@ -39,8 +39,8 @@ pools:
     empty_ttl: 1s
 `
 
-// connection is a SessionReady frame.
-type connection struct {
+// readyFrame is the frame with which a client gets its connect token.
+type readyFrame struct {
 	SessionReady struct {
 		Token    string `json:"token"`
 		IP       string `json:"ip"`
@@ -89,7 +89,7 @@ func TestABevygapClientStartsItsServer(t *testing.T) {
 // play connects to a server, as far as the connect token goes, and returns the id of the client.
 func (r *bevygapRig) play(frame string) (clientID string) {
 	r.T.Helper()
-	var ready connection
+	var ready readyFrame
 	require.NoError(r.T, json.Unmarshal([]byte(frame), &ready), "%.200s", frame)
 	to := ready.SessionReady
 	raw, err := base64.StdEncoding.DecodeString(to.Token)

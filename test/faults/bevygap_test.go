@@ -48,45 +48,67 @@ func (r *bevygapRig) startServer(url string, capacity int) {
 // bevygapClient is a client, as far as the wire shows it.
 type bevygapClient struct {
 	ws    *websocket.Conn
-	ended chan struct{} // closed when the connection has ended; then the following hold
+	ended chan struct{} // closed when the connection has ended
 
+	// Read these only after ended is closed.
 	frames []string
-	err    error
+	err    error // of the end
 }
 
-// askAll connects n clients at once, which send what bevygap's client sends, and read until the connection ends, as one
-// that answers no pings is closed.
+func (c *bevygapClient) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// askAll connects n clients at once, which send what bevygap's client sends. They read, and so answer pings, until the
+// connection ends.
 func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
 	r.T.Helper()
 	clients = make([]*bevygapClient, n)
 	rigtest.Each(n, n, func(i int) {
-		ws, _, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil) //nolint:bodyclose // it is the connection's
-		if err == nil {
-			r.T.Cleanup(func() { _ = ws.CloseNow() })
-			err = ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
-		}
+		c, err := r.ask(url)
 		if err != nil {
-			r.T.Error(err)
+			r.T.Error(err) // not fatal, since callers run in goroutines of their own
 			return
 		}
-		clients[i] = &bevygapClient{ws: ws, ended: make(chan struct{})}
-		go clients[i].listen(r.T.Context())
+		clients[i] = c
 	})
 	require.False(r.T, r.T.Failed())
 	return clients
 }
 
-func (c *bevygapClient) listen(ctx context.Context) {
+func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
+	ws, _, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil) //nolint:bodyclose // it is the connection's
+	if err != nil {
+		return nil, err
+	}
+	r.T.Cleanup(func() { _ = ws.CloseNow() })
+	request := []byte(`{"game":"my game","version":"1","client_ip":null}`)
+	if err := ws.Write(r.T.Context(), websocket.MessageText, request); err != nil {
+		return nil, err
+	}
+	c := &bevygapClient{ws: ws, ended: make(chan struct{})}
+	go c.readFrames(r.T.Context())
+	return c, nil
+}
+
+func (c *bevygapClient) readFrames(ctx context.Context) {
 	defer close(c.ended)
-	for c.err == nil {
-		var text []byte
-		if _, text, c.err = c.ws.Read(ctx); c.err == nil {
-			c.frames = append(c.frames, string(text))
+	for {
+		_, text, err := c.ws.Read(ctx)
+		if err != nil {
+			c.err = err
+			return
 		}
+		c.frames = append(c.frames, string(text))
 	}
 }
 
-// awaitDemand waits until so many players wait of those that have begun at a time or later.
+// awaitDemand waits until so many players wait for a server who have begun to wait at a time or later.
 func (r *bevygapRig) awaitDemand(begun time.Time, players int) {
 	r.T.Helper()
 	r.AwaitTrue("SELECT coalesce(sum(players), 0) = $2 FROM ops.demand WHERE expires_at > now() AND since >= $1", begun, players)

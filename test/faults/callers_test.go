@@ -24,7 +24,7 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	replica := r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
 	session := r.PlayUntilDone(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
-	l := r.load(4)
+	l := r.startLoad(4)
 	l.seats.Await(20)
 	backends := func() int { // that Postgres has started so far
 		return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")

@@ -35,14 +35,15 @@ type embedded struct {
 	conn     *grpc.ClientConn
 }
 
-// embed starts a replica that is ready, on a database of its own, until the test ends.
-func embed(t *testing.T) *embedded {
+// startEmbedded starts a replica that is ready, on a database of its own, until the test ends.
+func startEmbedded(t *testing.T) *embedded {
 	t.Helper()
 	r := &embedded{rig: &rig{rigtest.NewEmbeddedRig(t, time.Minute)}, url: dbtest.New(t), log: &logtest.Buffer{},
 		registry: prometheus.NewRegistry()}
 	metrics := must.Get(telemetry.New(r.registry, "test"))(t)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
-	// Not before single statements: those of a transaction would do, and those with which a replica warms up as well.
+	// No trap before single statements: it would also spring at one within a transaction, and at those with which a
+	// replica warms up.
 	tracer := &storetest.Tracer{BeforeAcquire: func() { r.trap.AtCall("Queries") }, BeforePipeline: r.trap.AtStatement}
 	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = tracer, metrics, log })
 	r.SQLPool = store.Pool()

@@ -29,22 +29,22 @@ type lostRegion struct {
 func TestAKilledRegionIsEvacuated(t *testing.T) {
 	players := longtest.Pick(600, 10_000)
 	l := &lostRegion{rig: newRig(t), queued: players * 9 / 10, seated: players / 10}
-	die := l.fill()
+	killServers := l.fill()
 	l.KeepAliveIn("us", time.Second, "us-1", "us-2")
 
-	die()
+	killServers()
 	began := time.Now()
 	l.RunCommand("evacuate", "eu", "--requeue", "--dead", "--seats-in", "us", "--reason", "power")
 	l.AwaitTrue("SELECT count(*) > 0 FROM evacuated_players")
 	l.worker.Process.Kill()
 	l.replicas[0].Process.Kill()
 	l.SetURLs(l.replicas[1].URL, l.replicas[2].URL)
-	undone := one[int](l.rig, "SELECT count(*) FROM evacuations WHERE ended_at IS NULL")
+	notEnded := one[int](l.rig, "SELECT count(*) FROM evacuations WHERE ended_at IS NULL")
 	l.StartProcess("work")
 	l.AwaitTrue("SELECT bool_and(ended_at IS NOT NULL) FROM evacuations")
 	took := one[float64](l.rig, "SELECT extract(epoch FROM ended_at - begun_at)::float8 FROM evacuations")
 	t.Logf("%d players in %.2f s, %.2f s with the command; killed in the middle: %v", players, took,
-		time.Since(began).Seconds(), undone == 1)
+		time.Since(began).Seconds(), notEnded == 1)
 	// One place for each player, whole parties and the old order.
 	require.Equal(t, players, one[int](l.rig,
 		"SELECT count(DISTINCT sub) FROM evacuated_players WHERE state IN ('queued', 'seated')"))
@@ -60,25 +60,25 @@ func TestAKilledRegionIsEvacuated(t *testing.T) {
 		WHERE x.waited > x.before + interval '2 microseconds'`), "tickets before those that had waited longer")
 	require.Less(t, took, 5.0)
 	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'us'", players)
-	was := one[map[string]string](l.rig, `SELECT json_object_agg(x.sub, x.handle) FROM (SELECT p.sub, h.handle FROM evacuated_players p
+	formerHandles := one[map[string]string](l.rig, `SELECT json_object_agg(x.sub, x.handle) FROM (SELECT p.sub, h.handle FROM evacuated_players p
 		JOIN session_history h ON h.region = p.region AND h.id = p.session_id
 		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT 20) x`)
-	require.NotEmpty(t, was)
-	for sub, handle := range was {
+	require.NotEmpty(t, formerHandles)
+	for sub, handle := range formerHandles {
 		l.follow(sub, handle)
 	}
 	l.RequireInvariants()
 }
 
-// fill starts the processes, and seats everybody in region eu. It returns what kills its game servers.
-func (l *lostRegion) fill() (die func()) {
+// fill starts the processes, and seats everybody in region eu. It returns a function that kills the game servers of eu.
+func (l *lostRegion) fill() (killServers func()) {
 	l.T.Helper()
 	for range 3 {
 		l.replicas = append(l.replicas, l.ServeReplica())
 	}
 	l.worker = l.StartProcess("work")
 	l.ApplyProfile("name: duel\nmode: duel\nregions: [eu, us]\nteams: [{name: all, players: 4}]\n")
-	die = l.KeepAlive(time.Second, "eu-1", "eu-2", "eu-3")
+	killServers = l.KeepAlive(time.Second, "eu-1", "eu-2", "eu-3")
 	rigtest.Each(l.queued*2/3, 64, func(turn int) {
 		party := []string{fmt.Sprintf("q-%d-a", turn), fmt.Sprintf("q-%d-b", turn)}[:2-turn%2] // two players, or one alone
 		l.PlayUntilDone(l.T.Context(), party[0], "/tickets",
@@ -89,10 +89,10 @@ func (l *lostRegion) fill() (die func()) {
 	})
 	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'eu'", l.queued+l.seated)
 	l.AwaitTrue("SELECT sum(cardinality(party)) = $1 FROM ticket_history", l.queued)
-	return die
+	return killServers
 }
 
-// follow asks with the handle of a session that has ended.
+// follow requires that a player finds a seat in region us by the handle of the session in eu that has ended.
 func (l *lostRegion) follow(sub, handle string) {
 	l.T.Helper()
 	answer := l.RequireStatus(http.StatusGone)(l.PostPlay(sub, "/resolve", fields{"session_handle": handle}))

@@ -19,14 +19,15 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// load is callers that call /matchmake for a new player each time, and remember the answers.
+// load is callers that call /matchmake for a new player each time, with the answers that they got.
 type load struct {
 	*rig
 	callers *rigtest.Callers
 	seats   rigtest.Answers
 }
 
-func (r *rig) load(callers int) *load {
+// startLoad starts so many callers, until the test ends or their End.
+func (r *rig) startLoad(callers int) *load {
 	l := &load{rig: r, callers: rigtest.NewCallers(r.T), seats: rigtest.Answers{Rig: r.Rig, Missing: rigtest.NoSeat}}
 	l.callers.Add(callers, func(ctx context.Context, caller, turn int) {
 		sub := fmt.Sprintf("p-%d-%d", caller, turn)
@@ -56,7 +57,7 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 	victim := r.ServeReplica()
 	r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
-	l := r.load(64)
+	l := r.startLoad(64)
 	l.seats.Await(100)
 	victim.Process.Kill()
 	l.seats.Await(100)
@@ -72,7 +73,7 @@ func TestPostgresCrashes(t *testing.T) {
 	r.ServeReplica()
 	r.ServeReplica("--work")
 	r.KeepAlive(time.Second, "a", "b", "c")
-	l := r.load(64)
+	l := r.startLoad(64)
 	for range 2 {
 		l.seats.Await(50)
 		require.NoError(t, r.Cluster.StopImmediate())
@@ -98,7 +99,7 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	}
 	r.SetURLs(proxies...)
 	r.KeepAlive(time.Second, "a", "b", "c")
-	l := r.load(64)
+	l := r.startLoad(64)
 	l.seats.Await(400)
 	l.callers.End()
 	l.requireAcknowledged()
@@ -130,7 +131,7 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	r := newRig(t, "DIRECTOR_LEASE_TTL="+lease.String(), "DIRECTOR_SEAT_TTL=10m")
 	r.ServeReplica("--work")
 	r.KeepAlive(lease/3, "a", "b", "c")
-	l := r.load(16)
+	l := r.startLoad(16)
 	l.seats.Await(64)
 	l.callers.End()
 	sessions := one[int](r, "SELECT count(*) FROM sessions")

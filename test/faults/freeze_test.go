@@ -24,7 +24,7 @@ import (
 // after which Postgres ends the frozen transaction, and a second for the next placement.
 const maxGap = 2 * time.Second
 
-// site is one replica of several, with callers of its own.
+// site is a process that the test freezes, a replica with callers of its own or a worker.
 type site struct {
 	*process
 
@@ -35,8 +35,8 @@ type site struct {
 	seats map[string]*rigtest.Answers // by region
 }
 
-// named returns the database URL with an application_name.
-func named(t *testing.T, databaseURL, name string) string {
+// withName returns the database URL with an application_name.
+func withName(t *testing.T, databaseURL, name string) string {
 	t.Helper()
 	return dbtest.WithParameters(t, databaseURL, "application_name", name)
 }
@@ -53,8 +53,8 @@ func newSite(t *testing.T, name string, p *process) *site {
 // addPlayers starts callers of the site, in each region, until the load ends.
 func (l *load) addPlayers(s *site, callers int, regions ...string) {
 	for _, region := range regions {
-		here := &rigtest.Answers{}
-		s.seats[region] = here
+		answers := &rigtest.Answers{}
+		s.seats[region] = answers
 		l.callers.Add(callers, func(ctx context.Context, caller, turn int) {
 			sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, caller, turn)
 			// Two players a session, so that placements keep opening sessions.
@@ -65,7 +65,7 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 				return
 			}
 			l.seats.Add(sub, answer["session_id"].(string))
-			here.Add(sub, "")
+			answers.Add(sub, "")
 		})
 	}
 }
@@ -92,13 +92,13 @@ func (r *rig) freezeInTransaction(s *site) time.Time {
 // regions, until Postgres ends its connections.
 func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*rig, string) *site{
+	for name, startSite := range map[string]func(*rig, string) *site{
 		"frozen": func(r *rig, name string) *site {
-			return newSite(r.T, name, r.ServeReplica("--database-url", named(r.T, r.Cluster.URL("postgres"), name)))
+			return newSite(r.T, name, r.ServeReplica("--database-url", withName(r.T, r.Cluster.URL("postgres"), name)))
 		},
 		"cut off": func(r *rig, name string) *site { // neither side sees an error: the network delivers nothing
 			w := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
-			s := newSite(r.T, name, r.ServeReplica("--database-url", named(r.T, w.URL, name)))
+			s := newSite(r.T, name, r.ServeReplica("--database-url", withName(r.T, w.URL, name)))
 			s.freeze, s.resume = w.Pause, w.Resume
 			return s
 		},
@@ -109,12 +109,12 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 			r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
 			var sites []*site
 			for n := range 3 {
-				sites = append(sites, open(r, fmt.Sprintf("replica-%d", n)))
+				sites = append(sites, startSite(r, fmt.Sprintf("replica-%d", n)))
 			}
 			for _, region := range regions {
 				r.KeepAliveIn(region, time.Second, region+"-a", region+"-b", region+"-c")
 			}
-			l := r.load(0)
+			l := r.startLoad(0)
 			for _, s := range sites {
 				l.addPlayers(s, 6, regions...)
 			}
@@ -160,8 +160,8 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 	})
 	require.False(t, t.Failed())
 	frozen := newSite(t, "worker",
-		r.StartProcess("work", "--database-url", named(t, r.Cluster.URL("postgres"), "worker")))
-	left := func() int {
+		r.StartProcess("work", "--database-url", withName(t, r.Cluster.URL("postgres"), "worker")))
+	countDead := func() int {
 		return one[int](r, "SELECT count(*) FROM instances WHERE id LIKE 'dead-%' AND status <> 'gone'")
 	}
 	require.Eventually(t, func() bool {
@@ -176,9 +176,9 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 		frozen.resume()
 		return false
 	}, 60*time.Second, time.Millisecond, "it was never in the middle of ending servers")
-	require.Positive(t, left())
+	require.Positive(t, countDead())
 	r.StartProcess("work")
-	require.Eventually(t, func() bool { return left() == 0 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return countDead() == 0 }, 10*time.Second, 20*time.Millisecond)
 	require.Zero(t, one[int](r, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'dead-%'"))
 	frozen.resume()
 	pause(t.Context(), time.Second)
@@ -195,11 +195,11 @@ func (r *rig) isActive(name, condition string) bool {
 func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAFrozenReplicaDoesNotBlockOthers")
-	for range 5 { // where the replica does not freeze in the middle of its transaction, the experiment proves nothing
+	for range 5 { // a try in which the replica does not freeze in the middle of its transaction proves nothing
 		const players = 400
 		l := newOMRig(t, 2)
 		frozen := l.ServeReplica("--grpc-addr", l.grpcAddrs[0], "--database-url",
-			named(t, l.Cluster.URL("postgres"), "frozen"))
+			withName(t, l.Cluster.URL("postgres"), "frozen"))
 		l.ServeReplica("--work", "--grpc-addr", l.grpcAddrs[1])
 		victim := l.conns.AllConns[0]
 		l.conns.AllConns = l.conns.AllConns[1:] // all directors but the first call the other replica
@@ -207,12 +207,12 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 
 		directing, stop := context.WithCancel(t.Context())
 		t.Cleanup(stop)
-		var late int
+		var lateMatches int
 		fetching := background.Loop(t, func(context.Context) {
-			_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { late++ })
+			_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { lateMatches++ })
 		})
 		isFrozen := l.freezeWhileAccepting(frozen)
-		at := time.Now()
+		frozenAt := time.Now()
 		if !isFrozen {
 			require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 			stop()
@@ -222,13 +222,13 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		directors := background.Loop(t, func(context.Context) { l.runDirector(directing, profiles()[0]) })
 		require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 },
 			20*time.Second, 5*time.Millisecond)
-		took := time.Since(at)
+		took := time.Since(frozenAt)
 		t.Logf("other callers got matches %s after the replica froze", took)
 		require.Less(t, took, 8*time.Second, "the hold timeout, a lease of the cycle, and one cycle")
 
 		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 		fetching()
-		require.Zero(t, late, "the frozen transaction was rolled back")
+		require.Zero(t, lateMatches, "the frozen transaction was rolled back")
 		l.awaitQueue(1)
 		stop()
 		directors()

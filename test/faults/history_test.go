@@ -32,7 +32,7 @@ func TestDaysWithoutAWorker(t *testing.T) {
 		END $$`)
 	r.ExecSQL("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", old)
 	f := r.follow()
-	l := r.load(16)
+	l := r.startLoad(16)
 	l.seats.Await(50)
 
 	inserted := r.insertUntil(func() {
@@ -75,16 +75,16 @@ func (r *rig) insertUntil(fn func()) (n int) {
 // follower reads ops.event_feed as the view's comment prescribes, and counts events by kind.
 type follower struct {
 	*rig
-	tx, id string
-	seen   map[string]int
-	count  int
-	end    func()
+	tx, id  string
+	seen    map[string]int
+	count   int
+	endLoop func()
 }
 
 // follow reads the feed until stop.
 func (r *rig) follow() *follower {
 	f := &follower{rig: r, tx: "0", id: "00000000-0000-0000-0000-000000000000", seen: map[string]int{}}
-	f.end = background.Loop(r.T, func(ctx context.Context) {
+	f.endLoop = background.Loop(r.T, func(ctx context.Context) {
 		for ; ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
 			f.read()
 		}
@@ -92,10 +92,10 @@ func (r *rig) follow() *follower {
 	return f
 }
 
-// stop waits until the feed has been read to its end.
+// stop ends the loop, and then reads the feed to its end.
 func (f *follower) stop() {
 	f.T.Helper()
-	f.end()
+	f.endLoop()
 	end := one[string](f.rig, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 	require.Eventually(f.T, func() bool {
 		f.read()
@@ -104,11 +104,15 @@ func (f *follower) stop() {
 	f.read()
 }
 
+// read reads all pages that the feed has now.
 func (f *follower) read() {
-	for full := true; full; {
+	const pageSize = 10_000
+	for {
 		// The aliases differ from the column names: otherwise ORDER BY would sort by the texts.
-		rows, _ := f.SQLPool.Query(context.WithoutCancel(f.T.Context()),
-			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
+		// CollectRows returns the error of Query, too.
+		rows, _ := f.SQLPool.Query(context.WithoutCancel(f.T.Context()), `
+			SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed
+			WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT $3`, f.tx, f.id, pageSize)
 		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ TX, ID, Kind string }])
 		if err != nil {
 			f.T.Error(err)
@@ -119,6 +123,8 @@ func (f *follower) read() {
 			f.seen[e.Kind]++
 			f.count++
 		}
-		full = len(page) == 10000
+		if len(page) < pageSize {
+			return
+		}
 	}
 }

@@ -26,11 +26,11 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	c.RequireConverged(room, c.ListMembers(room)...)
 	before := c.CountIn(room)
 	first.Process.Process.Kill()
-	r.useCluster(r.restored())
+	r.useCluster(r.restoreDump())
 	r.RunCommand("migrate", "up")
 	r.ServeLobby("--work", "--realtime-addr", strings.TrimPrefix(first.Lobby, "ws://")) // where the guests look for it
 	for _, g := range c.Guests {
-		require.NoError(t, g.IncrementOnce()) // it waits for the connection
+		require.NoError(t, g.IncrementOnce()) // waits until the guest is connected again
 		require.Equal(t, 1, g.Client.Status().Resumed)
 		g.AckedCount.Add(1)
 	}

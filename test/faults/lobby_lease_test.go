@@ -41,24 +41,24 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 
 	for room, watcher := range watchers { // the guests still count
 		gone := absent[room].SessionID()
-		require.Eventually(t, func() bool { return presence(watcher, "room.left", room, gone) == 1 }, 60*time.Second,
+		require.Eventually(t, func() bool { return countPresence(watcher, "room.left", room, gone) == 1 }, 60*time.Second,
 			50*time.Millisecond, "%s leaves", gone)
-		require.Equal(t, 1, presence(watcher, "room.dropped", room, gone))
+		require.Equal(t, 1, countPresence(watcher, "room.dropped", room, gone))
 	}
 	c.EndAll()
 	for room, watcher := range watchers {
 		c.RequireConverged(room, append(c.ListMembers(room), watcher)...)
-		values := heard(watcher, room)
+		values := counterValues(watcher, room)
 		require.Len(t, values, c.CountIn(room))
 		requireOnce(t, values, 0, "the watcher")
 		require.Equal(t, 1, values[0])
 	}
 	for _, g := range c.Guests {
 		require.Equal(t, 1, g.Client.Status().Resumed)
-		requireOnce(t, heard(g, g.Room), 0, g.Sub)
-		require.Equal(t, 1, presence(watchers[g.Room], "room.reconnected", g.Room, g.SessionID()))
-		require.Zero(t, presence(watchers[g.Room], "room.left", g.Room, g.SessionID()))
-		require.LessOrEqual(t, presence(watchers[g.Room], "room.dropped", g.Room, g.SessionID()), 1,
+		requireOnce(t, counterValues(g, g.Room), 0, g.Sub)
+		require.Equal(t, 1, countPresence(watchers[g.Room], "room.reconnected", g.Room, g.SessionID()))
+		require.Zero(t, countPresence(watchers[g.Room], "room.left", g.Room, g.SessionID()))
+		require.LessOrEqual(t, countPresence(watchers[g.Room], "room.dropped", g.Room, g.SessionID()), 1,
 			"only on a slow machine")
 		require.Zero(t, g.Client.Status().Resyncs)
 	}
@@ -73,7 +73,7 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
 	stays := r.ServeLobby("--work")
-	frozen := r.ServeLobby("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
+	frozen := r.ServeLobby("--database-url", withName(t, r.Cluster.URL("postgres"), "frozen"))
 	const room = rigtest.CounterRoom + ":default"
 	c := r.NewCrowd(stays.Lobby)
 	near := c.AddGuest(stays.Lobby, room)
@@ -93,7 +93,7 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 		g.Client.Reconnect() // which takes the session over
 	}
 	c.AwaitCount(3, c.Guests...)
-	require.Eventually(t, func() bool { return presence(near, "room.dropped", room, waits.SessionID()) == 1 },
+	require.Eventually(t, func() bool { return countPresence(near, "room.dropped", room, waits.SessionID()) == 1 },
 		60*time.Second, 50*time.Millisecond)
 	c.EndAll()
 	before := c.CountIn(room)
@@ -109,11 +109,13 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	require.Equal(t, before, c.CountIn(room), "a frame that the frozen replica read too late has no effect")
 	require.True(t, waits.Ask(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}}).OK())
 	require.NoError(t, near.Client.Await(t.Context(),
-		func() bool { return len(heard(near, room)) > 0 && slices.Max(heard(near, room)) == before+1 }))
-	requireOnce(t, heard(near, room), 0, "a member on the other replica")
+		func() bool {
+			return len(counterValues(near, room)) > 0 && slices.Max(counterValues(near, room)) == before+1
+		}))
+	requireOnce(t, counterValues(near, room), 0, "a member on the other replica")
 	for _, g := range moving {
 		require.Equal(t, 1, g.Client.Status().Resumed)
-		require.LessOrEqual(t, presence(near, "room.reconnected", room, g.SessionID()), 1)
+		require.LessOrEqual(t, countPresence(near, "room.reconnected", room, g.SessionID()), 1)
 	}
 	require.Equal(t, 2, one[int](r, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
 	r.RequireInvariants()

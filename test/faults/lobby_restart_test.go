@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,11 +24,11 @@ const (
 	backWithin   = 5 * time.Second
 )
 
-// regular is a player whose game is restarted again and again: each time it has a new session. One goroutine uses it.
+// regular is a player whose game is restarted again and again: each time it has a new session. It is for one goroutine.
 type regular struct {
 	rig    *rig
 	name   string
-	party  string // that has a match; "": the player waits alone for one
+	party  string // the player's party, which has a match; "": the player waits alone for one
 	match  string // the room of the match
 	client *realtimetest.Client
 
@@ -37,7 +36,7 @@ type regular struct {
 	slowest  time.Duration // from the end of a game to the next one's places
 }
 
-// rooms returns what the player has, by the type of the room.
+// rooms returns the rooms that the player is in besides the match's, by their type.
 func (p *regular) rooms() map[string]string {
 	if p.party == "" {
 		return map[string]string{"chat": restartChat}
@@ -53,20 +52,22 @@ func (p *regular) restart(ctx context.Context, url string) error {
 		return fmt.Errorf("%s: %v", p.name, violations)
 	}
 	began := time.Now()
-	err := errors.New("not yet")
-	for err != nil && time.Since(began) < backWithin {
-		if err = p.comeBack(ctx, url); err != nil {
-			pause(ctx, 20*time.Millisecond)
+	for {
+		err := p.comeBack(ctx, url)
+		if err == nil {
+			break
 		}
+		if time.Since(began) >= backWithin {
+			return fmt.Errorf("%s is not back: %w", p.name, err)
+		}
+		pause(ctx, 20*time.Millisecond)
 	}
 	p.restarts++
 	p.slowest = max(p.slowest, time.Since(began))
-	if err != nil {
-		return fmt.Errorf("%s is not back: %w", p.name, err)
-	}
 	return nil
 }
 
+// comeBack connects a new client, and takes all places of the player.
 func (p *regular) comeBack(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -91,8 +92,8 @@ func (p *regular) takePlaces(ctx context.Context, c *realtimetest.Client) error 
 	if p.party == "" {
 		return waitAlone(ctx, c)
 	}
-	if err := c.Await(ctx, "match.found",
-		func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 }); err != nil {
+	isNotified := func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 }
+	if err := c.Await(ctx, "match.found", isNotified); err != nil {
 		return err
 	}
 	return joinAs(ctx, c, "duel", p.match)
@@ -108,12 +109,15 @@ func joinAs(ctx context.Context, c *realtimetest.Client, kind, room string) erro
 		map[string]any{"roomType": kind, "options": map[string]any{}}))
 }
 
-// refusal returns an answer that is no success as an error.
+// refusal returns the error of a call, or an answer that is no success as one.
 func refusal(answer realtimetest.Response, err error) error {
-	if err == nil && !answer.OK() {
-		err = fmt.Errorf("refused: %v", answer)
+	if err != nil {
+		return err
 	}
-	return err
+	if !answer.OK() {
+		return fmt.Errorf("refused: %v", answer)
+	}
+	return nil
 }
 
 // Replicas are killed while the games of all players are restarted, again and again. Each player is back in its party,
@@ -128,7 +132,7 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	for _, at := range replicas {
 		address.AddAddr(strings.TrimPrefix(at.Lobby, "ws://"))
 	}
-	players := r.regulars(replicas[0], 8)
+	players := r.makeRegulars(replicas[0], 8)
 	ticket := one[string](r, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL")
 	var alone []*regular // in a chat, each waits for a match
 	for i := range 2 {
@@ -188,9 +192,9 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	require.Equal(t, places, r.places(alone), "those who wait alone have their tickets")
 }
 
-// regulars makes players who are in a chat and in a lobby that waits for a match, and in parties of two with matches of
-// four.
-func (r *rig) regulars(at *rigtest.LobbyReplica, n int) (players []*regular) {
+// makeRegulars makes players who are in a chat and in a lobby that waits for a match, and in parties of two with
+// matches of four.
+func (r *rig) makeRegulars(at *rigtest.LobbyReplica, n int) (players []*regular) {
 	r.T.Helper()
 	public := map[string]any{"private": false}
 	for i := range n {
@@ -216,7 +220,7 @@ func (r *rig) regulars(at *rigtest.LobbyReplica, n int) (players []*regular) {
 	}
 	for _, p := range players {
 		p.client.Wait(r.T, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
-		p.match = p.client.Join(r.T, "duel", found(p.client)[0], nil)
+		p.match = p.client.Join(r.T, "duel", foundMatches(p.client)[0], nil)
 	}
 	first.Must(r.T, "room.message", restartLobby,
 		map[string]any{"type": "start", "data": map[string]any{"room_type": "waits", "size": 16}})

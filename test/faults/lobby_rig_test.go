@@ -16,23 +16,27 @@ func newLobbyRig(t *testing.T, settings ...string) *rig {
 		[]string{"DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s"}, settings)...)
 }
 
-// heard returns the values of the counter that a client was told of, in order, without those that were repeated to it
-// although it had them.
-func heard(c rigtest.Member, room string) (values []int) {
+// counterValues returns the values of the counter that a client has received, in order, without those that were
+// repeated although the client had them.
+func counterValues(c rigtest.Member, room string) (values []int) {
 	known := map[string]bool{}
 	for _, e := range c.HeardEvents() {
-		if again := e.P["repeated"] == true && known[e.Text("id")]; e.Type == "room.message" && e.Room == room &&
-			!again {
-			known[e.Text("id")] = true
-			data, _ := e.P["data"].(map[string]any)
-			n, _ := data["counter"].(float64)
-			values = append(values, int(n))
+		if e.Type != "room.message" || e.Room != room {
+			continue
 		}
+		isAgain := e.P["repeated"] == true && known[e.Text("id")]
+		if isAgain {
+			continue
+		}
+		known[e.Text("id")] = true
+		data, _ := e.P["data"].(map[string]any)
+		n, _ := data["counter"].(float64)
+		values = append(values, int(n))
 	}
 	return values
 }
 
-// requireOnce asserts that values rise by one, but for so many steps that rise by more.
+// requireOnce asserts that values rise by one at each step, and by more at no more than so many steps (gaps).
 func requireOnce(t *testing.T, values []int, gaps int, who string) {
 	t.Helper()
 	for i, n := range values {
@@ -45,8 +49,8 @@ func requireOnce(t *testing.T, values []int, gaps int, who string) {
 	require.GreaterOrEqual(t, gaps, 0, "%s missed values while it was connected: %v", who, values)
 }
 
-// presence counts what a client was told of a session in a room.
-func presence(c rigtest.Member, kind, room, session string) (n int) {
+// countPresence counts the events of a kind about a session that a client has received in a room.
+func countPresence(c rigtest.Member, kind, room, session string) (n int) {
 	for _, e := range c.HeardEvents() {
 		if e.Type == kind && e.Room == room && e.Text("client_id") == session {
 			n++

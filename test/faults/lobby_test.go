@@ -29,7 +29,7 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	away.Join(t, rigtest.CounterRoom, room, nil)
 	away.Drop()
 	watcher := c.Guests[0]
-	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.SessionID()) == 1 },
+	require.Eventually(t, func() bool { return countPresence(watcher, "room.dropped", room, away.SessionID()) == 1 },
 		30*time.Second, 10*time.Millisecond)
 	c.AwaitCount(5, c.Guests...)
 
@@ -52,14 +52,15 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	for _, g := range c.Guests {
 		require.Zero(t, g.Client.Status().Resumed, "%s kept its connection", g.Sub)
 		require.Positive(t, g.UnknownCount.Load())
-		requireOnce(t, heard(g, room), 3, g.Sub)
-		require.Zero(t, presence(watcher, "room.dropped", room, g.SessionID()))
+		requireOnce(t, counterValues(g, room), 3, g.Sub)
+		require.Zero(t, countPresence(watcher, "room.dropped", room, g.SessionID()))
 	}
-	require.Zero(t, presence(watcher, "room.left", room, away.SessionID()))
+	require.Zero(t, countPresence(watcher, "room.left", room, away.SessionID()))
 	r.RequireInvariants()
 }
 
-// A replica that stops closes its connections evenly. The clients continue on another one, and nobody hears of it.
+// A replica that stops closes its connections evenly. The clients continue on another one, and no other member sees
+// them leave.
 func TestADrainMovesClientsEvenly(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestSessionsSurviveTheirReplica")
@@ -85,7 +86,7 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	c.AwaitCount(2, c.Guests...)
 	c.EndAll()
 	c.RequireConverged(room, append(c.ListMembers(room), watcher)...)
-	var perSecond [64]int
+	var perSecond [64]int // how many connections were closed in each second after the first: the test waits for 60
 	first := time.Now()
 	for _, g := range c.Guests {
 		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.CloseCodes)
@@ -94,14 +95,14 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 		}
 	}
 	for _, g := range c.Guests {
-		require.Zero(t, presence(watcher, "room.dropped", room, g.SessionID()))
-		require.Equal(t, 1, presence(watcher, "room.reconnected", room, g.SessionID()))
+		require.Zero(t, countPresence(watcher, "room.dropped", room, g.SessionID()))
+		require.Equal(t, 1, countPresence(watcher, "room.reconnected", room, g.SessionID()))
 		perSecond[int(g.ClosedAt[0].Sub(first)/time.Second)]++
 	}
 	for _, n := range perSecond {
 		require.Less(t, n, guests/2, "closes per second: %v", perSecond)
 	}
-	requireOnce(t, heard(watcher, room), 0, "the watcher")
+	requireOnce(t, counterValues(watcher, room), 0, "the watcher")
 	r.RequireInvariants()
 }
 
@@ -127,7 +128,7 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 		require.NoError(t, c.Reconnect(t.Context(), stays.Lobby))
 		require.True(t, c.Resumed())
 		c.Wait(t, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
-		rooms[c.Join(t, "duel", found(c)[0], nil)] = true
+		rooms[c.Join(t, "duel", foundMatches(c)[0], nil)] = true
 	}
 	require.Len(t, rooms, 1)
 	require.NoError(t, clients[1].Reconnect(t.Context(), stays.Lobby))
@@ -139,12 +140,13 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 			}
 			return false
 		})
-		require.Len(t, found(c), 1, "whoever has joined is told no more")
+		require.Len(t, foundMatches(c), 1, "whoever has joined is told no more")
 	}
 	r.RequireInvariants()
 }
 
-func found(c *realtimetest.Client) (rooms []string) {
+// foundMatches returns the rooms of the matches that a client was notified of.
+func foundMatches(c *realtimetest.Client) (rooms []string) {
 	for _, e := range c.EventsOf("match.found", "") {
 		rooms = append(rooms, e.Room)
 	}

@@ -22,9 +22,10 @@ const (
 
 // visitor is a player who waits in the login queue by asking again and again.
 type visitor struct {
-	name          string
-	asked, placed time.Time // before the first call, and when one got an answer
-	admitted      bool
+	name       string
+	askedAt    time.Time // before the first call
+	placedAt   time.Time // when a call got an answer; zero: none has
+	isAdmitted bool
 }
 
 // line is a crowd before a valve.
@@ -39,11 +40,11 @@ type line struct {
 // enter lets players come one after the other, each as soon as the one before has a place.
 func (l *line) enter(ctx context.Context, caller int) {
 	for i := range linePlayers / lineCallers {
-		// Of the first call, whose answer may be lost with the replica that has given the place.
-		v := &visitor{name: fmt.Sprintf("p-%d-%d", caller, i), asked: time.Now()}
-		for v.placed.IsZero() && ctx.Err() == nil {
+		// The time of the first call, whose answer may be lost with the replica that has given the place.
+		v := &visitor{name: fmt.Sprintf("p-%d-%d", caller, i), askedAt: time.Now()}
+		for v.placedAt.IsZero() && ctx.Err() == nil {
 			if l.ask(ctx, v) {
-				v.placed = time.Now()
+				v.placedAt = time.Now()
 			}
 		}
 		l.mu.Lock()
@@ -52,14 +53,14 @@ func (l *line) enter(ctx context.Context, caller int) {
 	}
 }
 
-// ask makes a call for a visitor, and reports whether it got an answer.
+// ask makes a call for a visitor, keeps whether the player is admitted, and reports whether the call got an answer.
 func (l *line) ask(ctx context.Context, v *visitor) bool {
 	status, answer, err := l.rig.PostPlay(v.name, "/login-queue", fields{})
 	if err != nil {
 		pause(ctx, 20*time.Millisecond)
 		return false
 	}
-	v.admitted = answer["state"] == "admitted"
+	v.isAdmitted = answer["state"] == "admitted"
 	if status != http.StatusOK {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -75,11 +76,11 @@ func (l *line) await(ctx context.Context) {
 		for _, v := range waiting {
 			l.ask(ctx, v)
 		}
-		waiting = slices.DeleteFunc(waiting, func(v *visitor) bool { return v.admitted })
+		waiting = slices.DeleteFunc(waiting, func(v *visitor) bool { return v.isAdmitted })
 	}
 }
 
-// Everybody of the installation is killed twice while a crowd waits in the login queue. Nobody loses a place or is
+// All processes of the installation are killed twice while a crowd waits in the login queue. Nobody loses a place or is
 // overtaken, the valve admits no faster than it may, and no call fails but those to processes that are dead.
 func TestALoginQueueKeepsItsOrder(t *testing.T) {
 	t.Parallel()
@@ -122,7 +123,7 @@ func TestALoginQueueKeepsItsOrder(t *testing.T) {
 	places, compared := one[map[string]int64](r, "SELECT json_object_agg(sub, place) FROM admissions"), 0
 	for _, a := range l.visitors {
 		for _, b := range l.visitors {
-			if a.placed.Before(b.asked) {
+			if a.placedAt.Before(b.askedAt) {
 				compared++
 				require.Less(t, places[a.name], places[b.name], "%s had a place before %s asked", a.name, b.name)
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// loopRig is an installation whose tickets the director loop matches, with what players were told about them.
+// loopRig is an installation whose tickets the director loop matches, with the answers that players got about them.
 type loopRig struct {
 	*omRig
 
@@ -20,10 +20,10 @@ type loopRig struct {
 
 // waiter is a ticket of POST /tickets and its party.
 type waiter struct {
-	id        string
-	party     []string
-	cancelled bool   // DELETE answered 200
-	last      fields // the newest document that a member got
+	id          string
+	party       []string
+	isCancelled bool   // DELETE answered that the ticket is cancelled
+	last        fields // the newest document that a member got
 }
 
 // loopProfiles overlap: tickets ask for one or two of them, and one takes tickets of Open Match's frontends as well.
@@ -34,7 +34,8 @@ var loopProfiles = map[string]string{
 	"open":  "pool: {tags: [red]}\nteams: [{name: all, players: 2}]\n",
 }
 
-func (l *loopRig) party(ctx context.Context, turn int) {
+// playParty queues a party of one or two, and follows its ticket. One of ten gives up within 400 ms.
+func (l *loopRig) playParty(ctx context.Context, turn int) {
 	w := &waiter{}
 	for m := range 1 + rand.IntN(2) {
 		w.party = append(w.party, fmt.Sprintf("t-%d-%d", turn, m))
@@ -42,11 +43,11 @@ func (l *loopRig) party(ctx context.Context, turn int) {
 	if !l.enqueue(ctx, w) {
 		return
 	}
-	giveUp := time.Duration(1+rand.IntN(400)) * time.Millisecond
+	patience := time.Duration(1+rand.IntN(400)) * time.Millisecond
 	if rand.IntN(10) > 0 {
-		giveUp = 20 * time.Second // of those for whom nobody is left
+		patience = 20 * time.Second // only tickets for which no partner is left wait for so long
 	}
-	l.follow(ctx, w, time.Now().Add(giveUp))
+	l.follow(ctx, w, time.Now().Add(patience))
 }
 
 // enqueue posts the ticket until a replica answers.
@@ -73,10 +74,11 @@ var finalStates = []any{"assigned", "declined", "cancelled", "expired"}
 // follow polls the ticket until its final state, answers ready checks for every member, and cancels it when nobody
 // waits any more.
 func (l *loopRig) follow(ctx context.Context, w *waiter, until time.Time) {
-	asked := ""
+	answeredMatch := ""
 	for ctx.Err() == nil && !slices.Contains(finalStates, w.last["state"]) {
-		if match, _ := w.last["match_id"].(string); w.last["state"] == "accepting" && match != asked {
-			asked = match
+		match, _ := w.last["match_id"].(string)
+		if w.last["state"] == "accepting" && match != answeredMatch {
+			answeredMatch = match
 			l.answer(ctx, w)
 		}
 		if time.Now().After(until) {
@@ -119,7 +121,7 @@ func (l *loopRig) leave(ctx context.Context, w *waiter) {
 		pause(ctx, 50*time.Millisecond)
 	case status == http.StatusOK:
 		w.last = answer
-		w.cancelled = answer["state"] == "cancelled"
+		w.isCancelled = answer["state"] == "cancelled"
 	case status == http.StatusConflict:
 		if ticket, ok := answer["ticket"].(map[string]any); ok {
 			w.last = ticket

@@ -26,19 +26,19 @@ func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	if os.Getenv("DIRECTOR_SOAK") != "" {
 		parties = 20_000
 	}
-	l := newLoopRig(t)
+	l := newLoopSoak(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var faults, others sync.WaitGroup
 	for n := range soakServers {
-		others.Go(func() { l.gameServer(ctx, n) })
+		others.Go(func() { l.runGameServer(ctx, n) })
 	}
 	others.Go(func() { l.runDirector(ctx, profiles()[1]) })
 	others.Go(func() { l.checkInvariants(ctx) })
 	others.Go(func() { l.queueOfFrontends(ctx) })
-	making, spare := context.WithCancel(ctx)
-	faults.Go(func() { l.makeFaults(making) })
-	rigtest.Each(parties, 128, func(turn int) { l.players.party(t.Context(), turn) })
-	spare()
+	faultsCtx, endFaults := context.WithCancel(ctx)
+	faults.Go(func() { l.makeFaults(faultsCtx) })
+	rigtest.Each(parties, 128, func(turn int) { l.players.playParty(t.Context(), turn) })
+	endFaults()
 	faults.Wait()
 	stop()
 	others.Wait()
@@ -47,13 +47,13 @@ func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	t.Logf("faults: %v", l.faults)
 }
 
-// loopSoak is the installation of all faults, with the director loop.
+// loopSoak is the installation of all faults, with players whose tickets the director loop matches.
 type loopSoak struct {
 	*soak
 	players *loopRig
 }
 
-func newLoopRig(t *testing.T) *loopSoak {
+func newLoopSoak(t *testing.T) *loopSoak {
 	t.Helper()
 	s := newSoak(t, 3, "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_OM_PENDING_FOR=20s", "DIRECTOR_TICKET_LEASE=30s")
 	for name, document := range loopProfiles {
@@ -78,26 +78,26 @@ func (l *loopSoak) queueOfFrontends(ctx context.Context) {
 // inAMatch selects the tickets of $1 that the loop has matched.
 const inAMatch = "SELECT x.ticket FROM unnest($1::text[]) AS x(ticket) WHERE EXISTS (SELECT FROM match_history m WHERE x.ticket = ANY (m.tickets))"
 
-// requireDecided compares what players were told with what the database has.
+// requireDecided compares the answers that players got with the database.
 func (l *loopSoak) requireDecided() {
 	l.T.Helper()
-	var assigned, cancelled, told []string
+	var assigned, cancelled, reported []string
 	states := map[string]int{}
 	for id, w := range l.players.tickets {
 		state, _ := w.last["state"].(string)
 		states[state]++
-		told = append(told, id+" "+state)
+		reported = append(reported, id+" "+state)
 		if _, seated := w.last["session_handle"]; state == "assigned" && seated {
 			for _, sub := range w.party {
 				assigned = append(assigned, id+" "+sub)
 			}
 		}
-		if w.cancelled {
+		if w.isCancelled {
 			cancelled = append(cancelled, id)
 		}
 	}
 	l.requireNone("states that players were told and that nobody recorded", `SELECT t.told FROM unnest($1::text[]) AS t(told)
-		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, told)
+		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, reported)
 	l.requireNone("tickets that ended twice", `SELECT ticket_id FROM ticket_events
 		WHERE state IN ('assigned', 'declined', 'cancelled', 'expired') GROUP BY ticket_id HAVING count(*) > 1`)
 	l.requireNone("tickets in two matches", "SELECT unnest(tickets) FROM match_history GROUP BY 1 HAVING count(*) > 1")

@@ -26,7 +26,7 @@ func (r *rig) limitMemory(limit int64) {
 	r.BinaryPath = script
 }
 
-// memoryGroup makes a cgroup of version 2 or 1, and removes it after the test.
+// memoryGroup makes a cgroup of version 2 or 1 with this limit, and removes it after the test.
 func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
 	name := "director-test-" + strconv.Itoa(os.Getpid())
 	for parent, file := range map[string]string{"/sys/fs/cgroup": "memory.max",
@@ -36,14 +36,14 @@ func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
 			continue
 		}
 		dir = filepath.Join(parent, name)
-		failed := errors.Join(os.Mkdir(dir, 0o700),
+		madeErr := errors.Join(os.Mkdir(dir, 0o700),
 			os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(limit, 10)), 0o600))
-		if failed == nil {
+		if madeErr == nil {
 			t.Cleanup(func() { _ = os.Remove(dir) })
 			return dir, nil
 		}
 		_ = os.Remove(dir)
-		err = errors.Join(err, failed)
+		err = errors.Join(err, madeErr)
 	}
 	return "", err
 }

@@ -49,7 +49,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}
 	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
-	// the worker keeps the queue in memory
+	// With a profile the worker keeps the queue in memory.
 	r.ApplyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n")
 	r.limitMemory(s.limit)
 	addr := rigtest.FreeAddr(t)
@@ -96,8 +96,10 @@ type overloaded struct {
 	addr string
 	wg   sync.WaitGroup
 
-	peak                                                atomic.Int64 // bytes
-	played, found, refused, unreadRefused, fetchRefused atomic.Int64
+	peak          atomic.Int64 // bytes of anonymous memory
+	played, found atomic.Int64 // rounds of playOnce, and those whose query was answered
+	// Queries of playOnce, unread queries, and calls of FetchMatches that were refused.
+	refused, unreadRefused, fetchRefused atomic.Int64
 }
 
 // measure records the peak of a process's anonymous memory until ctx ends.
@@ -167,7 +169,7 @@ func (b *overloaded) fetch(ctx context.Context, function *pb.FunctionConfig) {
 		stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx,
 			&pb.FetchMatchesRequest{Config: function, Profile: &pb.MatchProfile{Name: "endless"}})
 		if err == nil {
-			if _, err = stream.Recv(); err != nil {
+			if _, err := stream.Recv(); err != nil {
 				b.fetchRefused.Add(1)
 			}
 		}

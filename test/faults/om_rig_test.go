@@ -21,9 +21,10 @@ type omRig struct {
 	function  *pb.FunctionConfig
 
 	mu      sync.Mutex
-	created []string
-	told    map[string]string // by ticket that its player cancelled: the answer, noAnswer where there was none
-	matches map[string]*delivered
+	created []string // ids of tickets
+	// cancelAnswers are the answers to cancels, by ticket: cancelled, tooLate, or noAnswer where there was none.
+	cancelAnswers map[string]string
+	matches       map[string]*delivered // by the connection that the match's tickets get
 }
 
 func newOMRig(t *testing.T, replicas int) *omRig {
@@ -31,7 +32,7 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 	l := &omRig{
 		rig: newRig(t, "DIRECTOR_OM_REGISTRATION=100ms", "DIRECTOR_OM_COLLECTION=3s",
 			"DIRECTOR_OM_PENDING_FOR="+matchedFor.String()),
-		told: map[string]string{}, matches: map[string]*delivered{},
+		cancelAnswers: map[string]string{}, matches: map[string]*delivered{},
 	}
 	for range replicas {
 		l.grpcAddrs = append(l.grpcAddrs, rigtest.FreeAddr(t))
@@ -41,7 +42,8 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 	return l
 }
 
-func (l *omRig) start(n int) *process {
+// startReplica starts the nth replica at its address.
+func (l *omRig) startReplica(n int) *process {
 	l.T.Helper()
 	return l.ServeReplica("--work", "--grpc-addr", l.grpcAddrs[n])
 }

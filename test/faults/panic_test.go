@@ -49,12 +49,15 @@ func (r *embedded) panicked(group string) float64 {
 	return metrictest.Sum(r.T, r.registry, "director_group_panics_total", "group", group)
 }
 
-// problem returns an answer that is not 200 as an error.
+// problem returns the error of a call, or an answer that is not 200 as one.
 func problem(status int, answer fields, err error) error {
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("%d %v: %v", status, answer["code"], answer["detail"])
+	if err != nil {
+		return err
 	}
-	return err
+	if status != http.StatusOK {
+		return fmt.Errorf("%d %v: %v", status, answer["code"], answer["detail"])
+	}
+	return nil
 }
 
 const (
@@ -65,7 +68,7 @@ const (
 // Pins a replica that a panic ends, or leaves with a lock, a connection or a queue that later calls need.
 func TestAReplicaSurvivesPanics(t *testing.T) {
 	t.Parallel()
-	r := embed(t)
+	r := startEmbedded(t)
 	instance := fields{"instance_id": "eu-1", "endpoint": "eu-1:7777", "region": "eu", "modes": []string{"duel"},
 		"capacity": 8, "boot_id": "b"}
 	require.NoError(t, problem(r.PostFleet("/fleet/register", instance)))
@@ -100,25 +103,25 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// Pins a replica that no longer hears the others, or that they no longer hear, after one panic.
+// Pins a replica that receives no notices any more, or sends none, after one panic.
 func TestNoticesSurvivePanics(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t, "TestAReplicaSurvivesPanics")
-	r := embed(t)
+	r := startEmbedded(t)
 	require.Eventually(t, func() bool { return r.log.Count(noticesArrive) == 1 }, time.Minute, 10*time.Millisecond,
 		"the listener connects again")
 	require.Equal(t, 1, r.log.Count("listening for notices panicked"))
 	require.Contains(t, r.log.String(), `"error":"panic: a trap at the listener","stack":"`)
 
-	heard, stop := storetest.Open(t, r.url).Subscribe(db.TopicTickets, "global")
+	notices, stop := storetest.Open(t, r.url).Subscribe(db.TopicTickets, "global")
 	defer stop()
-	await.Value(t, heard, "a wake-up") // It listens.
+	await.Value(t, notices, "a wake-up") // the subscription has begun
 	r.arm("SendNotification")
 	r.assignOne()
 	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute,
 		10*time.Millisecond)
 	r.assignOne()
-	await.Value(t, heard, "a wake-up")
+	await.Value(t, notices, "a wake-up")
 }
 
 // assignOne assigns a new ticket, of which a replica notifies the others.

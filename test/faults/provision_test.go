@@ -43,8 +43,8 @@ func newEdgegapRig(t *testing.T, settings ...string) *edgegapRig {
 	return r
 }
 
-// lose makes 30 % of the next calls fail, half of them after they were executed.
-func (r *edgegapRig) lose(calls int) {
+// loseAnswers makes 30 % of the next calls fail, half of them after they were executed.
+func (r *edgegapRig) loseAnswers(calls int) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for _, op := range []string{"deploy", "get", "list", "stop"} {
 		faults := make([]edgegaptest.Fault, calls)
@@ -79,8 +79,9 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	t.Parallel()
 	servers, kills := longtest.Pick(12, 200), longtest.Pick(3, 15)
 	r := newEdgegapRig(t)
-	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
-	r.lose(longtest.Pick(6, 2000))
+	// After a Deploy without an answer, workers look for its server in lists for half a minute: in a short run only a few
+	// calls fail.
+	r.loseAnswers(longtest.Pick(6, 2000))
 	for range servers {
 		require.NoError(t, r.store.StartDeployment(t.Context(), "eu", provision.NewDeployment{
 			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(),
@@ -96,7 +97,7 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 		r.joinAll()
 	}
 	r.fake.Drain()
-	// a second server of a Deploy that was repeated is looked for after two minutes
+	// Two minutes after a Deploy that was repeated, workers look for a second server. A short run does not wait for that.
 	lastLook := longtest.Pick("", " AND find_at IS NULL")
 	require.Eventually(t, func() bool {
 		r.joinAll()

@@ -39,7 +39,7 @@ type movingRegion struct {
 
 	mu      sync.Mutex
 	begunAt time.Time     // of the present move
-	slowest time.Duration // of a call since then: one that began before may have met the crash
+	slowest time.Duration // of the calls that began since then: an earlier one may have met the crash
 }
 
 // A region moves while players ask for seats and play: its cell is killed in the middle of the copy, with the command,
@@ -96,7 +96,7 @@ func newMovingRegion(t *testing.T) *movingRegion {
 	m.america = m.newCell("america")
 	m.asia = m.newCell("asia")
 	m.asia.ExecSQL("SELECT ops.set_cell('europe', $1, '{eu}', 'test')", m.europe.replica.URL)
-	require.Eventually(t, func() bool { // until then it would serve the region itself
+	require.Eventually(t, func() bool { // until asia has read the cell, it serves the region itself
 		status, _, err := m.asia.PostPlay("early", "/matchmake", fields{"region": "eu", "mode": "duel", "max_players": 64})
 		return err == nil && status == http.StatusMisdirectedRequest
 	}, time.Minute, 10*time.Millisecond)
@@ -125,7 +125,7 @@ func (m *movingRegion) newCell(name string) *cell {
 	return &cell{&rig{r}, name, r.ServeReplica("--work")}
 }
 
-// client knows the address of asia alone.
+// client returns a client of the SDK that knows the address of asia alone.
 func (m *movingRegion) client() *sdk.Client {
 	m.Helper()
 	client, err := sdk.New(sdk.Options{URLs: []string{m.asia.replica.URL}, AttemptTimeout: 3 * time.Second})
@@ -153,14 +153,14 @@ func (m *movingRegion) connect(client *sdk.Client, sub string) {
 	m.seats.Add(sub, seat.SessionID)
 }
 
-// askForSeats asks for seats at a steady rate, each for another player.
-func (m *movingRegion) askForSeats(each int) (all *rigtest.Callers) {
+// askForSeats starts callers that together ask for so many seats each second, each for another player.
+func (m *movingRegion) askForSeats(perSecond int) (all *rigtest.Callers) {
 	const callers = 30
 	all = rigtest.NewCallers(m.T)
 	for caller := range callers {
 		client := m.client()
 		all.Add(1, func(ctx context.Context, _, turn int) {
-			next := time.After(time.Second * callers / time.Duration(each))
+			next := time.After(time.Second * callers / time.Duration(perSecond))
 			m.ask(ctx, client, fmt.Sprintf("asks-%d-%d", caller, turn))
 			select {
 			case <-next:
@@ -177,10 +177,10 @@ func (m *movingRegion) ask(ctx context.Context, client *sdk.Client, sub string) 
 	defer cancel()
 	began := time.Now()
 	match, err := m.europe.NewPlayer(client, sub).Matchmake(call, duelOf64)
-	switch {
-	case err != nil && m.T.Context().Err() != nil:
+	if err != nil && m.T.Context().Err() != nil {
 		return // the test has ended
-	case err != nil:
+	}
+	if err != nil {
 		m.Errorf("%s: %v", sub, err)
 		return
 	}
@@ -216,7 +216,7 @@ func (m *movingRegion) finish(from, to *cell, way string) {
 		m.slowest, m.seats.Count())
 	require.Less(m.T, refused, 1000)
 	require.Less(m.T, gap, 2*time.Second)
-	// A call that meets the flip is held until it is over. Retry-After would have it wait for a second alone.
+	// A call during the flip is held until the flip is over. With Retry-After alone, it would wait for a second.
 	require.Less(m.T, m.slowest, time.Second)
 	require.Zero(m.T, one[int](from.rig, "SELECT count(*) FROM seats"))
 }

@@ -39,7 +39,7 @@ func TestRestoredDump(t *testing.T) {
 	before := r.eventFeed()
 	require.Len(t, before, 3000)
 
-	r.useCluster(r.restored())
+	r.useCluster(r.restoreDump())
 	require.Empty(t, r.eventFeed(), "the feed shows no event with an id in the future")
 	addr := rigtest.FreeAddr(t)
 	replica := r.StartReplica(addr, "--work")
@@ -61,7 +61,7 @@ func TestRestoredDump(t *testing.T) {
 	require.Equal(t, before, ofOldKinds(r.eventFeed()), "the second run changes nothing")
 }
 
-// ofOldKinds returns the kinds that were written before.
+// ofOldKinds returns the kinds that write_history has written.
 func ofOldKinds(kinds []string) []string {
 	return slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return !strings.Contains(kind, "old ") })
 }
@@ -78,12 +78,12 @@ func (r *rig) useCluster(cluster *pglocal.Cluster) {
 	pool := must.Get(pgxpool.New(r.T.Context(), cluster.URL("postgres")))(r.T)
 	r.T.Cleanup(pool.Close)
 	r.Cluster, r.SQLPool = cluster, pool
-	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
+	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+cluster.URL("postgres")) // the last value of a name is used
 }
 
-// restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by
-// row into the same schema.
-func (r *rig) restored() *pglocal.Cluster {
+// restoreDump returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row
+// by row into the same schema.
+func (r *rig) restoreDump() *pglocal.Cluster {
 	r.T.Helper()
 	to := dbtest.NewCluster(r.T, pglocal.Options{Durable: true})
 	binaries := must.Get(pglocal.Find())(r.T)
@@ -103,6 +103,7 @@ func (r *rig) restored() *pglocal.Cluster {
 	return to
 }
 
+// copyTo copies the tables that the tests read into a new cluster.
 func (r *rig) copyTo(to *pglocal.Cluster) {
 	r.T.Helper()
 	env := r.NextEnv

@@ -39,15 +39,17 @@ func newRig(t *testing.T, settings ...string) *rig {
 	return &rig{rigtest.NewRig(t, clitest.BuildDirector(t), settings...)}
 }
 
+// one is rigtest.QueryOne on this package's rig.
 func one[T any](r *rig, sql string, args ...any) T {
 	r.T.Helper()
 	return rigtest.QueryOne[T](r.Rig, sql, args...)
 }
 
-// requireNone asserts that a query reads no row of text.
+// requireNone asserts that a query, of one column of texts, returns no row.
 func (r *rig) requireNone(what, sql string, args ...any) {
 	r.T.Helper()
 	require.Empty(r.T, one[[]string](r, "SELECT coalesce(array_agg(x.found), '{}') FROM ("+sql+") AS x(found)", args...), what)
 }
 
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) { rigtest.PauseFor(ctx, d) }

@@ -37,7 +37,7 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	const replicas, tickets, together, watched = 2, 4000, 10, 40
 	l := newOMRig(t, replicas)
 	for n := range replicas {
-		l.start(n)
+		l.startReplica(n)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

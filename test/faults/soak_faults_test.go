@@ -17,14 +17,14 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// faultKind is a kind of fault, made in one of so many turns.
+// faultKind is a kind of fault.
 type faultKind struct {
 	name string
-	odds int
+	odds int // it is made in one of so many turns that draw it
 	make func(ctx context.Context)
 }
 
-// Each kind of fault has a replica of its own: a frozen replica is not killed.
+// faultKinds returns all kinds. Kinds that stop a process have one of their own: a frozen replica is not killed.
 func (s *soak) faultKinds() []faultKind {
 	return []faultKind{
 		{"kill a replica", 1, func(ctx context.Context) {
@@ -35,7 +35,7 @@ func (s *soak) faultKinds() []faultKind {
 		{"freeze a replica", 1, func(ctx context.Context) { freeze(ctx, s.replicas[1]) }},
 		{"cut a replica off", 1, func(ctx context.Context) {
 			s.proxies[2].Pause()
-			pause(ctx, moments())
+			pause(ctx, randomPause())
 			s.proxies[2].Resume()
 		}},
 		{"kill a worker", 1, func(ctx context.Context) {
@@ -65,8 +65,8 @@ func (s *soak) faultKinds() []faultKind {
 // makeFaults makes one fault after the other; different kinds overlap.
 func (s *soak) makeFaults(ctx context.Context) {
 	kinds := s.faultKinds()
-	var under sync.WaitGroup
-	defer under.Wait()
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
 	busy := make([]sync.Mutex, len(kinds)) // a kind of fault never overlaps with itself
 	for ctx.Err() == nil {
 		pause(ctx, time.Duration(500+rand.IntN(3000))*time.Millisecond)
@@ -75,18 +75,20 @@ func (s *soak) makeFaults(ctx context.Context) {
 			continue
 		}
 		s.faults[kinds[n].name]++
-		under.Go(func() {
+		underWay.Go(func() {
 			defer busy[n].Unlock()
 			kinds[n].make(ctx)
 		})
 	}
 }
 
-func moments() time.Duration { return time.Duration(500+rand.IntN(5000)) * time.Millisecond }
+// randomPause returns 0.5 to 5.5 s.
+func randomPause() time.Duration { return time.Duration(500+rand.IntN(5000)) * time.Millisecond }
 
+// freeze stops a process for a random pause.
 func freeze(ctx context.Context, p *process) {
 	_ = p.Process.Signal(syscall.SIGSTOP)
-	pause(ctx, moments())
+	pause(ctx, randomPause())
 	_ = p.Process.Signal(syscall.SIGCONT)
 }
 
@@ -128,7 +130,7 @@ func (s *soak) sendHalfRequests(ctx context.Context) {
 			_, _ = conn.Write([]byte(requests[n%len(requests)]))
 		}
 	}
-	pause(ctx, moments())
+	pause(ctx, randomPause())
 	for _, conn := range halves {
 		_ = conn.Close()
 	}
@@ -151,21 +153,28 @@ func (s *soak) sendOddText(ctx context.Context) {
 func (s *soak) drainServer(ctx context.Context) {
 	var id string
 	err := s.query(ctx, "SELECT coalesce((SELECT id FROM instances WHERE status = 'ready' ORDER BY random() LIMIT 1), '')", &id)
-	var drained time.Time // after the transaction, so that a session of one that began before is not counted
-	if err != nil || id == "" || s.query(ctx, "SELECT ops.drain($1)", new(bool), id) != nil ||
-		s.query(ctx, "SELECT clock_timestamp()", &drained) != nil {
+	if err != nil || id == "" {
 		return
 	}
-	pause(ctx, 2*moments())
+	if err := s.query(ctx, "SELECT ops.drain($1)", new(bool), id); err != nil {
+		return
+	}
+	// Read after the drain, so that a session that was opened before it is not counted.
+	var drainedAt time.Time
+	if err := s.query(ctx, "SELECT clock_timestamp()", &drainedAt); err != nil {
+		return
+	}
+	pause(ctx, 2*randomPause())
 	var opened int
 	err = s.query(ctx, "SELECT count(*)::int FROM sessions WHERE instance_id = $1 AND opened_at > $2", &opened, id,
-		drained)
+		drainedAt)
 	if err == nil && opened > 0 {
-		s.T.Errorf("%d sessions were opened on %s, which is drained since %s", opened, id, drained)
+		s.T.Errorf("%d sessions were opened on %s, which is drained since %s", opened, id, drainedAt)
 	}
 	_ = s.query(context.WithoutCancel(ctx), "SELECT ops.undrain($1)", new(bool), id)
 }
 
+// leaveTransactionOpenForAWhile leaves a transaction open that has written, in another database of the cluster.
 func (s *soak) leaveTransactionOpenForAWhile(ctx context.Context) {
 	conn, err := pgx.Connect(ctx, s.Cluster.URL("template1"))
 	if err != nil {
@@ -174,6 +183,6 @@ func (s *soak) leaveTransactionOpenForAWhile(ctx context.Context) {
 	defer func() { _ = conn.Close(context.Background()) }()
 	if tx, err := conn.Begin(ctx); err == nil {
 		_, _ = tx.Exec(ctx, "SELECT pg_current_xact_id()")
-		pause(ctx, 3*moments())
+		pause(ctx, 3*randomPause())
 	}
 }

@@ -37,10 +37,10 @@ func TestSoakOfAllFaults(t *testing.T) {
 	defer cancel()
 	var all sync.WaitGroup
 	for n := range soakServers {
-		all.Go(func() { s.gameServer(ctx, n) })
+		all.Go(func() { s.runGameServer(ctx, n) })
 	}
 	for n := range 24 {
-		all.Go(func() { s.players(ctx, n) })
+		all.Go(func() { s.playParties(ctx, n) })
 	}
 	all.Go(func() {
 		for ; ctx.Err() == nil; pause(ctx, 500*time.Millisecond) { // about the rate at which tickets are matched
@@ -77,7 +77,7 @@ type soak struct {
 	faults        map[string]int // faults made, by name
 	seated        atomic.Int64   // placements acknowledged and found in the database
 	endedSessions atomic.Int64   // reports of joins that were refused because the session had ended
-	checks        atomic.Int64
+	checks        atomic.Int64   // of all invariants
 }
 
 // newSoak starts an installation with so many workers, at least two.
@@ -100,12 +100,13 @@ func newSoak(t *testing.T, workers int, settings ...string) *soak {
 	return s
 }
 
+// launch starts the nth replica at its addresses, with its proxy to Postgres.
 func (s *soak) launch(n int) *process {
 	return s.StartReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].URL)
 }
 
-// gameServer sends heartbeats, and now and then freezes past its lease.
-func (s *soak) gameServer(ctx context.Context, n int) {
+// runGameServer sends heartbeats, and now and then freezes past its lease.
+func (s *soak) runGameServer(ctx context.Context, n int) {
 	id, life, registered := fmt.Sprintf("game-%d", n), 0, false
 	for ctx.Err() == nil {
 		path, body := "/fleet/heartbeat", fields{"instance_id": id}
@@ -124,9 +125,9 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 	}
 }
 
-// players get seats alone or as a party, resolve, join and leave. Each acknowledged seat must be in the database, as a
-// current seat or in the history.
-func (s *soak) players(ctx context.Context, caller int) {
+// playParties lets players get seats, alone or as a party, resolve, join and leave. Each acknowledged seat must be in
+// the database, as a current seat or in the history.
+func (s *soak) playParties(ctx context.Context, caller int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var party []string
 		for m := range 1 + rand.IntN(3) {
@@ -148,6 +149,7 @@ func (s *soak) players(ctx context.Context, caller int) {
 	}
 }
 
+// playIn lets a party resolve its seats, join, play for a moment and leave. One of five parties never connects.
 func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	instance := strings.TrimSuffix(seat["endpoint"].(string), ":7777")
 	var joined []fields

@@ -63,7 +63,7 @@ func newFailover(t *testing.T, settings map[string]string) *failover {
 	return f
 }
 
-// address names both servers, the primary first, as operators are told to.
+// address is a database URL that names both servers, the primary first, as the documentation tells operators to do.
 func (f *failover) address(t *testing.T) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(f.toPrimary.URL)
@@ -82,7 +82,8 @@ var pairTicket = fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 
 func (f *failover) call(ctx context.Context, caller, turn int) {
 	sub := fmt.Sprintf("p-%d-%d", caller, turn)
 	if turn%3 == 0 {
-		if answer := f.PlayUntilDone(ctx, sub, "/tickets", pairTicket); answer != nil {
+		answer := f.PlayUntilDone(ctx, sub, "/tickets", pairTicket)
+		if answer != nil {
 			f.tickets.Add(sub, answer["ticket_id"].(string))
 		}
 		return
@@ -106,14 +107,15 @@ func (f *failover) reportJoin(instance, session, sub string) (fields, error) {
 	return answer, err
 }
 
-func (f *failover) kinds() map[string]*rigtest.Answers {
+// answersByKind returns the answers that were acknowledged.
+func (f *failover) answersByKind() map[string]*rigtest.Answers {
 	return map[string]*rigtest.Answers{"seats": &f.seats, "joins": &f.joins, "tickets": &f.tickets}
 }
 
 // await waits for n more answers of each kind.
 func (f *failover) await(n int) {
 	f.T.Helper()
-	for _, kind := range f.kinds() {
+	for _, kind := range f.answersByKind() {
 		kind.Await(n)
 	}
 }
@@ -138,16 +140,16 @@ func (f *failover) promote() {
 	done := time.Now()
 	f.await(1)
 	slowest := time.Duration(0)
-	for _, kind := range f.kinds() {
+	for _, kind := range f.answersByKind() {
 		slowest = max(slowest, kind.ListAfter(done)[0].GotAt.Sub(done))
 	}
 	f.T.Logf("the promotion took %s; %s after it a seat, a join and a ticket had been acknowledged", done.Sub(began),
 		slowest)
 	f.crowd.AwaitCount(1, f.crowd.Guests...)
-	members := time.Since(done)
-	f.T.Logf("and %s after it all members of a lobby's room had one", members)
+	guestsAfter := time.Since(done)
+	f.T.Logf("and %s after it all members of a lobby's room had an answer", guestsAfter)
 	require.Less(f.T, slowest, 5*time.Second)
-	require.Less(f.T, members, 10*time.Second)
+	require.Less(f.T, guestsAfter, 10*time.Second)
 	f.await(50)
 	f.callers.End()
 	f.crowd.EndAll()
@@ -185,7 +187,7 @@ func TestASynchronousStandbyLosesNothing(t *testing.T) {
 			f.await(longtest.Pick(50, 1000))
 			vanish(f)
 			f.promote()
-			for name, kind := range f.kinds() {
+			for name, kind := range f.answersByKind() {
 				require.Empty(t, kind.FindLost(), name)
 			}
 			require.Positive(t, f.crowd.CountIn(counterRoom))
@@ -204,19 +206,19 @@ func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
 	f := newFailover(t, nil)
 	f.await(longtest.Pick(50, 1000))
 	t.Logf("the standby replays %s later", one[time.Duration](f.rig, "SELECT coalesce(replay_lag, '0') FROM pg_stat_replication"))
-	lags := time.Now()
+	lagBegan := time.Now()
 	f.pair.Replication.Pause()
 	f.await(longtest.Pick(20, 200))
 	f.killPrimary()
 	killed := time.Now()
 	f.promote()
-	for name, kind := range f.kinds() {
+	for name, kind := range f.answersByKind() {
 		lost := kind.FindLost()
 		require.NotEmpty(t, lost, name)
 		for _, p := range lost {
-			require.WithinRange(t, p.GotAt, lags.Add(-time.Second), killed.Add(time.Second), name)
+			require.WithinRange(t, p.GotAt, lagBegan.Add(-time.Second), killed.Add(time.Second), name)
 		}
-		t.Logf("%d %s of %s were lost", len(lost), name, killed.Sub(lags))
+		t.Logf("%d %s of %s were lost", len(lost), name, killed.Sub(lagBegan))
 	}
 	lost := f.seats.FindLost()
 	// The report of a game server is refused, and a player who asks twice gets one seat. The session was lost as well, but

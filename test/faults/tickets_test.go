@@ -26,11 +26,14 @@ type delivered struct {
 	settled bool // AssignTickets succeeded for all of them
 }
 
+// The outcomes of a cancel.
 const (
 	cancelled = "cancelled"
 	tooLate   = "in a match, or assigned"
 	noAnswer  = "no answer"
+)
 
+const (
 	// matchedFor is how long a match may wait for its assignment. assignTimeout, after which a director gives up, is
 	// shorter: no director assigns tickets that may be in another match by then.
 	matchedFor    = 8 * time.Second
@@ -41,12 +44,13 @@ const (
 func (l *omRig) queue(ctx context.Context, n int) {
 	rigtest.Each(n, 64, func(int) {
 		if ctx.Err() == nil {
-			l.player(ctx)
+			l.queuePlayer(ctx)
 		}
 	})
 }
 
-func (l *omRig) player(ctx context.Context) {
+// queuePlayer creates a ticket, and cancels one of ten.
+func (l *omRig) queuePlayer(ctx context.Context) {
 	id, err := l.create(ctx, &pb.SearchFields{
 		Tags: []string{[]string{"red", "blue"}[rand.IntN(2)]}, DoubleArgs: map[string]float64{"skill": rand.Float64()},
 	})
@@ -88,16 +92,16 @@ func (l *omRig) cancel(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
 	answer, err := pb.NewTicketsClient(l.conns.NextConn()).CancelTicket(ctx, &pb.CancelTicketRequest{TicketId: id})
-	said := tooLate
+	outcome := tooLate
 	switch {
 	case err != nil:
-		said = noAnswer
+		outcome = noAnswer
 	case answer.GetCancelled():
-		said = cancelled
+		outcome = cancelled
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told[id] = said
+	l.cancelAnswers[id] = outcome
 }
 
 // profiles overlap: each ticket is in three of the four pools.
@@ -118,8 +122,8 @@ func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 	var assigning sync.WaitGroup
 	defer assigning.Wait()
 	for ctx.Err() == nil {
-		if err := l.fetch(ctx, l.conns.NextConn(), profile,
-			func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) }); err != nil {
+		startAssigning := func(m *pb.Match) { assigning.Go(func() { l.assignMatch(ctx, m) }) }
+		if err := l.fetch(ctx, l.conns.NextConn(), profile, startAssigning); err != nil {
 			pause(ctx, 50*time.Millisecond)
 		}
 	}
@@ -132,8 +136,8 @@ func (l *omRig) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.Ma
 	return functionstest.ReceiveEach(stream, err, func(answer *pb.FetchMatchesResponse) { got(answer.GetMatch()) })
 }
 
-// assign assigns all tickets of a match or none, and retries until assignTimeout.
-func (l *omRig) assign(ctx context.Context, m *pb.Match) {
+// assignMatch assigns all tickets of a match or none, and retries until assignTimeout.
+func (l *omRig) assignMatch(ctx context.Context, m *pb.Match) {
 	d := &delivered{}
 	for _, ticket := range m.GetTickets() {
 		d.tickets = append(d.tickets, ticket.GetId())
@@ -200,12 +204,12 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	l := newOMRig(t, 3)
 	var replicas []*process
 	for n := range l.conns.AllConns {
-		replicas = append(replicas, l.start(n))
+		replicas = append(replicas, l.startReplica(n))
 	}
 	directing, stop := context.WithCancel(t.Context())
-	killing, spare := context.WithCancel(t.Context())
+	killing, endKilling := context.WithCancel(t.Context())
 	defer stop()
-	defer spare()
+	defer endKilling()
 	var all, killer sync.WaitGroup
 	for _, p := range profiles() {
 		all.Go(func() { l.runDirector(directing, p) })
@@ -217,12 +221,12 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 			replicas[n].Process.Kill()
 			kills++
 			pause(killing, 300*time.Millisecond)
-			replicas[n] = l.start(n)
+			replicas[n] = l.startReplica(n)
 		}
 	})
 	l.queue(t.Context(), players)
 	l.awaitQueue(players / 10)
-	spare()
+	endKilling()
 	killer.Wait()
 	// Matches whose director got no answer free their tickets after matchedFor. One ticket may be left over.
 	l.awaitQueue(1)
@@ -245,21 +249,21 @@ func (l *omRig) requireConsistent(ctx context.Context) {
 			}
 		}
 	}
-	waiting, cancels, ticketStates := 0, 0, l.ticketStates(ctx)
+	waiting, cancels, states := 0, 0, l.ticketStates(ctx)
 	for i, id := range l.created {
-		where, gone := ticketStates[i].where, ticketStates[i].gone
+		where, gone := states[i].where, states[i].gone
 		settled := matchesOf[id]
 		require.LessOrEqual(l.T, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
 		switch {
 		case gone:
-			require.Contains(l.T, []string{cancelled, noAnswer}, l.told[id], "%s is lost", id)
+			require.Contains(l.T, []string{cancelled, noAnswer}, l.cancelAnswers[id], "%s is lost", id)
 			require.Empty(l.T, settled, "%s is gone, and yet its match was assigned", id)
 			cancels++
 		case where == "":
 			waiting++
 			require.Empty(l.T, settled)
 		default:
-			require.NotEqual(l.T, cancelled, l.told[id], "%s was cancelled, and yet is assigned", id)
+			require.NotEqual(l.T, cancelled, l.cancelAnswers[id], "%s was cancelled, and yet is assigned", id)
 			m, known := l.matches[where] // require.Contains reads the whole map
 			require.True(l.T, known, where)
 			require.Contains(l.T, m.tickets, id, "assigned to a match that it is not in")

@@ -21,11 +21,11 @@ const deliveryGap = 7 * time.Second
 // subscriber is an endpoint that remembers what it got, by the id of the request.
 type subscriber struct {
 	mu      sync.Mutex
-	ids     map[string]int // the number of the event
-	numbers map[string][]int
-	last    time.Time
-	longest time.Duration // between two requests
-	repeats int
+	ids     map[string]int   // the number of the event, by the id of the request
+	numbers map[string][]int // the numbers of the events of a session, in the order of their first requests
+	last    time.Time        // when the last request arrived
+	longest time.Duration    // the longest time between two requests
+	repeats int              // requests with an id that was known
 }
 
 func (s *subscriber) ServeHTTP(_ http.ResponseWriter, r *http.Request) {

@@ -173,8 +173,8 @@ func (r *contractRig) tokenOf(purpose token.ServerPurpose) string {
 	return string(keytest.Sealer(r.T, 7).ServerTokens().Token(purpose, r.deployment()))
 }
 
-// knownParameters returns the parameters of calls that Schemathesis cannot find: those of the deployment's webhook, and the
-// id of a match.
+// knownParameters returns the parameters of calls that Schemathesis cannot find: those of the deployment's webhook, and
+// the id of a match.
 func (r *contractRig) knownParameters() string {
 	mac := string(keytest.Sealer(r.T, 7).ServerTokens().MAC(token.ForHook, r.deployment()))
 	return fmt.Sprintf(`

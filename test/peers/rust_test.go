@@ -123,8 +123,8 @@ func (r *poolRig) awaitOnlySeat(id string) {
 	r.AwaitTrue("SELECT array_agg(connection) = ARRAY[$1::text] FROM seats WHERE state = 'connected'", id)
 }
 
-// A game server with the crate, which a worker has started as a process: it registers, reports its clients and continues
-// while a replica is killed.
+// A game server with the crate, which a worker has started as a process: it registers, reports its clients and
+// continues while a replica is killed.
 func TestRustGameServer(t *testing.T) {
 	t.Parallel()
 	_, err := buildRust()

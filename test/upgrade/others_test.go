@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// startFrontends starts callers that queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry
-// what docs/openmatch.md says.
+// startFrontends starts callers that queue tickets through Open Match's API, which the director's loop matches by the
+// profile "open". They retry what docs/openmatch.md says.
 func (l *load) startFrontends(addrs ...string) {
 	conns := rigtest.DialAll(l.T, addrs...)
 	for n := range 2 {
