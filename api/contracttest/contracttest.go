@@ -38,8 +38,8 @@ func Smallest(s *openapi3.Schema) []byte { return encodeJSON(smallestValue(s)) }
 type Case struct {
 	Name  string // unique within the schema, such as "joined[0].sub maxLength"
 	Field string // the field, as in errors[].field of a problem: "joined[0].sub"; empty for the body as a whole
-	// Rule is the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for
-	// an unknown name that resembles a property's.
+	// Rule is the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt"
+	// for an unknown name that resembles a property's.
 	Rule string
 	Body []byte // JSON
 }

@@ -30,7 +30,8 @@ func botsCommand(c *common) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&issuer.keyFile, "issuer-key", "",
-		"file with the Ed25519 private key (JWK) that signs access tokens; the director must trust it (default $ARENA_ISSUER_KEY, file or JSON)")
+		"file with the Ed25519 private key (JWK) that signs access tokens; the director must trust it "+
+			"(default $ARENA_ISSUER_KEY, file or JSON)")
 	f.StringVar(&issuer.name, "issuer", "", "iss of the access tokens, if the director requires one")
 	f.StringVar(&issuer.audience, "audience", "", "aud of the access tokens, if the director requires one")
 	f.IntVar(&cfg.Count, "count", 8, "how many bots")
@@ -45,7 +46,7 @@ func botsCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// issuerFlags name the key that signs access tokens, and what the director requires in them.
+// issuerFlags name the key that signs access tokens, and the claims that the director requires in them.
 type issuerFlags struct{ keyFile, name, audience string }
 
 func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, playFor time.Duration) error {

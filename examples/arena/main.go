@@ -49,6 +49,7 @@ func (c *common) newLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
 }
 
+// newClient returns a client of the replicas that --director or $DIRECTOR_URL names.
 func (c *common) newClient(log *slog.Logger) (*sdk.Client, error) {
 	urls := c.directorURLs
 	if len(urls) == 0 {

@@ -23,8 +23,8 @@ func serverCommand(c *common) *cobra.Command {
 		Use:   "server",
 		Short: "Run a game server",
 		Long: "Run a game server until SIGTERM or Ctrl-C. Then it drains, waits for its players to leave, and exits.\n" +
-			"The fleet token is read from $FLEET_TOKEN. Started by the director, it takes everything from its environment, and the flags\n" +
-			"that name the server, its region, modes, capacity and addresses have no effect.",
+			"The fleet token is read from $FLEET_TOKEN. Started by the director, it takes everything from its " +
+			"environment, and the flags\nthat name the server, its region, modes, capacity and addresses have no effect.",
 		Example: "  FLEET_TOKEN=… arena server --region eu-west --modes duel,ffa --capacity 64",
 		Args:    cobra.NoArgs,
 	}

@@ -8,8 +8,7 @@ import (
 // chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record
 // afterwards.
 type chaos struct {
-	proofJudge judge
-
+	proofJudge  judge // its chaosRecord is what chaos records
 	cluster     *cluster
 	screen      *screen
 	friendsPlay func() bool // whether the friends of the lobby are on their game server
@@ -31,12 +30,15 @@ func (c *chaos) isCrowdedWithFriends(ctx context.Context) bool {
 // they are, and the database's time.
 func (c *chaos) busiestServer(ctx context.Context) (server string, connected int, now time.Time, err error) {
 	err = c.proofJudge.dbPool.QueryRow(ctx, `
-		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
-		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 AND f.region = $2 ORDER BY 2 DESC, 1 LIMIT 1`,
+		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'),
+			clock_timestamp()
+		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 AND f.region = $2
+		ORDER BY 2 DESC, 1 LIMIT 1`,
 		c.proofJudge.chaosRecord.killedServer, region).Scan(&server, &connected, &now)
 	return server, connected, now, err
 }
 
+// killServer kills the busiest server, so that many players have to be seated elsewhere.
 func (c *chaos) killServer(ctx context.Context) error {
 	server, connected, now, err := c.busiestServer(ctx)
 	if err != nil {
@@ -54,15 +56,17 @@ func (c *chaos) areEvictedPlaying(ctx context.Context) bool {
 	return c.proofJudge.evictedPlayOn(ctx).holds
 }
 
+// reportEvicted prints how soon the players of the killed server were seated elsewhere.
 func (c *chaos) reportEvicted(ctx context.Context) error {
 	c.screen.eventf("✓", "%s", c.proofJudge.evictedPlayOn(ctx).evidenceText)
 	return nil
 }
 
+// killReplica kills one of the two replicas.
 func (c *chaos) killReplica(context.Context) error {
 	r := &c.proofJudge.chaosRecord
-	// The second: the first one serves the control API of the lobby and the console. The friends who are connected to it
-	// wait for the kill: see awaitFailover.
+	// The second: the first one serves the control API of the lobby and the console. The friends who are connected to
+	// it wait for the kill: see awaitFailover.
 	r.killedReplica = c.cluster.replicas[1]
 	c.cluster.processNamed(r.killedReplica.command.Name).Kill()
 	r.replicaKilledAt = time.Now()
@@ -76,6 +80,7 @@ func (c *chaos) hasAnsweredMeanwhile(context.Context) bool {
 	return c.proofJudge.countAnswers(c.proofJudge.chaosRecord.withoutReplica) > 0
 }
 
+// restartReplica starts the killed replica again, at the addresses that its clients know.
 func (c *chaos) restartReplica(ctx context.Context) error {
 	r := &c.proofJudge.chaosRecord
 	start := time.Now()
@@ -107,10 +112,11 @@ func (c *chaos) drainServer(ctx context.Context) error {
 	c.proofJudge.chaosRecord.drainedServer = server
 	c.screen.eventf("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
 	// Read after the drain: seats that were given before that time break no promise.
-	return c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
-		Scan(&c.proofJudge.chaosRecord.drainedAt, &c.proofJudge.chaosRecord.drainedIncarnation)
+	row := c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server)
+	return row.Scan(&c.proofJudge.chaosRecord.drainedAt, &c.proofJudge.chaosRecord.drainedIncarnation)
 }
 
+// stealTokens lets the thief show tokens once more, and adds up how many were refused.
 func (c *chaos) stealTokens(ctx context.Context) error {
 	shown, refused := c.proofJudge.players.stealTokens(ctx)
 	c.proofJudge.chaosRecord.tokensShown += shown

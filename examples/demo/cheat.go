@@ -30,6 +30,7 @@ func (p *players) queueAsCheat(ctx context.Context) (tried, refused int) {
 	return tried, refused
 }
 
+// tryCheating lets the cheat queue, and adds up how many tickets were refused.
 func (c *chaos) tryCheating(ctx context.Context) error {
 	tried, refused := c.proofJudge.players.queueAsCheat(ctx)
 	c.proofJudge.chaosRecord.cheatsTried += tried

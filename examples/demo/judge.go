@@ -53,11 +53,13 @@ func (j *judge) askDatabase(ctx context.Context, claim, query string, args ...an
 			UNION ALL
 			SELECT region, id, instance_id, incarnation FROM session_history
 		), seated AS (
-			SELECT region, session_id, sub, reserved_at, connected_at, NULL::timestamptz AS left_at, NULL AS reason FROM seats
+			SELECT region, session_id, sub, reserved_at, connected_at, NULL::timestamptz AS left_at, NULL AS reason
+			FROM seats
 			UNION ALL
 			SELECT region, session_id, sub, reserved_at, connected_at, left_at, reason FROM seat_history
 		), seat AS (
-			SELECT s.*, h.instance_id, h.incarnation FROM seated s JOIN hosted h ON h.region = s.region AND h.id = s.session_id
+			SELECT s.*, h.instance_id, h.incarnation FROM seated s
+			JOIN hosted h ON h.region = s.region AND h.id = s.session_id
 		)`
 	p := proof{claim: claim}
 	// A query that fails proves nothing: the promise counts as broken.
@@ -67,6 +69,7 @@ func (j *judge) askDatabase(ctx context.Context, claim, query string, args ...an
 	return p
 }
 
+// countAnswers counts the answers to the bots for which wanted returns true.
 func (j *judge) countAnswers(wanted func(answer) bool) int {
 	return len(j.players.answers.findWhere(wanted))
 }

@@ -21,10 +21,13 @@ func (j *judge) collectProofs(ctx context.Context) []proof {
 func (j *judge) everybodyPlayed(ctx context.Context) proof {
 	_, welcomed := j.players.countPlaying()
 	total := j.players.botSwarm.Stats().Total()
+	visits := total.Matches + total.Rejoins + total.Moves
+	// $1 bots play, and $2 of them say that a game server has welcomed them.
 	return j.askDatabase(ctx, "Every bot played", `
 		SELECT count(DISTINCT sub) = $1 AND $2 = $1,
-			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins', least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
-		FROM seat WHERE connected_at IS NOT NULL AND region = $5`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins, region)
+			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins',
+				least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
+		FROM seat WHERE connected_at IS NOT NULL AND region = $5`, botCount, welcomed, visits, total.Coins, region)
 }
 
 // nobodyOverCapacity proves that no server ever had more seats reserved than its capacity.
@@ -38,23 +41,28 @@ func (j *judge) nobodyOverCapacity() proof {
 	return p
 }
 
-// evictedPlayOn proves that every player who lost a seat with the killed server has connected elsewhere since.
+// evictedPlayOn proves that every player who lost a seat with the killed server has connected elsewhere since. inside
+// says that the player was connected to the server when it was killed, and had not only a reserved seat.
 func (j *judge) evictedPlayOn(ctx context.Context) proof {
 	return j.askDatabase(ctx, "The killed server's players play on", `, victim AS (
 			SELECT sub, coalesce(bool_or(connected_at < $2), false) AS inside FROM seat
 			WHERE instance_id = $1 AND left_at >= $2 AND reason LIKE 'session %' GROUP BY sub
 		), player AS (
 			SELECT v.sub, v.inside, count(s.sub) > 0 AS seated, min(s.connected_at) - $2 AS plays
-			FROM victim v LEFT JOIN seat s ON s.sub = v.sub AND s.instance_id <> $1 AND (s.reserved_at > $2 OR s.connected_at > $2)
+			FROM victim v LEFT JOIN seat s
+				ON s.sub = v.sub AND s.instance_id <> $1 AND (s.reserved_at > $2 OR s.connected_at > $2)
 			GROUP BY 1, 2
 		), total AS (
-			SELECT (SELECT count(*) FROM sessions WHERE instance_id = $1) AS open, count(*) AS players, count(plays) AS playing,
+			SELECT (SELECT count(*) FROM sessions WHERE instance_id = $1) AS open,
+				count(*) AS players, count(plays) AS playing,
 				count(*) FILTER (WHERE inside) AS inside, extract(epoch FROM coalesce(max(plays), '0')) AS slowest,
-				array_agg(sub || CASE WHEN seated THEN ' has not connected' ELSE ' has no seat' END ORDER BY sub) FILTER (WHERE plays IS NULL) AS missing
+				array_agg(sub || CASE WHEN seated THEN ' has not connected' ELSE ' has no seat' END ORDER BY sub)
+					FILTER (WHERE plays IS NULL) AS missing
 			FROM player
 		)
 		SELECT open = 0 AND inside > 0 AND playing = players,
-			format('%s of %s on %s (%s inside) play elsewhere, the last after %s s', playing, players, $1, inside, round(slowest, 1)) ||
+			format('%s of %s on %s (%s inside) play elsewhere, the last after %s s',
+				playing, players, $1, inside, round(slowest, 1)) ||
 			CASE WHEN open > 0 THEN format('; %s sessions are still open there', open) ELSE '' END ||
 			coalesce('; ' || array_to_string(missing[:5], ', '), '')
 		FROM total`, j.chaosRecord.killedServer, j.chaosRecord.serverKilledAt)
@@ -81,9 +89,11 @@ func (j *judge) nothingLost(ctx context.Context) proof {
 				AND s.reserved_at <= t.until AND (s.left_at IS NULL OR s.left_at >= t.since))
 		)
 		SELECT count(*) = 0 AND $5::int > 0, CASE count(*)
-			WHEN 0 THEN format('%s answers gave a seat, %s of them by %s: the database has all seats', cardinality($1), $5, $6::text)
+			WHEN 0 THEN format('%s answers gave a seat, %s of them by %s: the database has all seats',
+				cardinality($1), $5, $6::text)
 			ELSE format('players got %s seats that the database does not have, such as %s', count(*), min(seat)) END
-		FROM lost`, sessions, players, from, until, j.countAnswers(j.chaosRecord.beforeKill), j.chaosRecord.killedReplica.command.Name)
+		FROM lost`, sessions, players, from, until,
+		j.countAnswers(j.chaosRecord.beforeKill), j.chaosRecord.killedReplica.command.Name)
 }
 
 // wentOn proves that the other replica answered players while the killed one was down, and that the killed one answered
@@ -104,7 +114,8 @@ func (j *judge) drainHeld(ctx context.Context) proof {
 		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
 			format('%s seats given on %s since; %s players finished their match there',
 				count(*) FILTER (WHERE reserved_at > $2), $3, count(*) FILTER (WHERE left_at > $2 AND reason = 'left'))
-		FROM seat WHERE incarnation = $1`, j.chaosRecord.drainedIncarnation, j.chaosRecord.drainedAt, j.chaosRecord.drainedServer)
+		FROM seat WHERE incarnation = $1`,
+		j.chaosRecord.drainedIncarnation, j.chaosRecord.drainedAt, j.chaosRecord.drainedServer)
 }
 
 // thiefRefused proves that game servers refused all tokens that were shown to them a second time.
@@ -124,9 +135,11 @@ func (j *judge) invariantsHold(ctx context.Context) proof {
 			SELECT count(*) AS known FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'
 		)
 		SELECT sum(violations) = 0 AND count(*) = known AND $2 = '', CASE
-			WHEN sum(violations) > 0 THEN 'broken now: ' || string_agg(name || ': ' || violations, ', ') FILTER (WHERE violations > 0)
+			WHEN sum(violations) > 0
+			THEN 'broken now: ' || string_agg(name || ': ' || violations, ', ') FILTER (WHERE violations > 0)
 			WHEN $2 <> '' THEN 'broken during the play: ' || $2
-			ELSE format('%s of %s views ops.invariant_* are empty now, and were in each of %s earlier checks', count(*), known, $1::int) END
+			ELSE format('%s of %s views ops.invariant_* are empty now, and were in each of %s earlier checks',
+				count(*), known, $1::int) END
 		FROM ops.invariants, view GROUP BY known`, j.fleetTally.lookCount, j.fleetTally.brokenInvariants)
 }
 

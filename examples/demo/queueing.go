@@ -29,7 +29,8 @@ func (c *chaos) openArena(ctx context.Context) error {
 	err := c.proofJudge.dbPool.QueryRow(ctx, `
 		SELECT count(*), coalesce(sum(players), 0), clock_timestamp() FROM (
 			SELECT count(DISTINCT p.sub) AS players FROM ticket_events e JOIN ticket_players p USING (region, ticket_id)
-			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.proofJudge.chaosRecord.queueing.serversStartAt)
+			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).
+		Scan(&tickets, &players, &c.proofJudge.chaosRecord.queueing.serversStartAt)
 	if err != nil {
 		return err
 	}
@@ -89,10 +90,12 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 			SELECT DISTINCT ticket_id FROM ticket_events WHERE state = 'waiting_for_server' AND at < $1
 		), ended AS (
 			SELECT w.ticket_id, e.state, e.at FROM waited w
-			LEFT JOIN ticket_events e ON e.ticket_id = w.ticket_id AND e.state IN ('assigned', 'declined', 'cancelled', 'expired')
+			LEFT JOIN ticket_events e
+				ON e.ticket_id = w.ticket_id AND e.state IN ('assigned', 'declined', 'cancelled', 'expired')
 		)
-		SELECT count(*) > 0 AND bool_and(state IS NOT DISTINCT FROM 'assigned'), format('%s tickets waited before the first game server; %s were assigned, all within %s s',
-			count(*), count(*) FILTER (WHERE state = 'assigned'), round(extract(epoch FROM max(at) - $1), 1))
+		SELECT count(*) > 0 AND bool_and(state IS NOT DISTINCT FROM 'assigned'),
+			format('%s tickets waited before the first game server; %s were assigned, all within %s s',
+				count(*), count(*) FILTER (WHERE state = 'assigned'), round(extract(epoch FROM max(at) - $1), 1))
 		FROM ended`, j.chaosRecord.queueing.serversStartAt)
 }
 
@@ -102,7 +105,8 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 	p := j.askDatabase(ctx, "Matching went on without its worker", `
 		SELECT count(*) FILTER (WHERE m.epoch > $3) > 0 AND count(*) FILTER (WHERE m.epoch <= $3) > 0,
 			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE m.epoch <= $3),
-				count(*) FILTER (WHERE m.epoch > $3), round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
+				count(*) FILTER (WHERE m.epoch > $3),
+				round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
 		FROM match_history m WHERE profile = $4`, q.workerKilledAt, q.takenOverAt, q.epochKilled, profileName)
 	p.holds = p.holds && !q.takenOverAt.IsZero()
 	return p
@@ -114,18 +118,22 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 func (j *judge) oneSeatEach(ctx context.Context) proof {
 	return j.askDatabase(ctx, "Every matched player had one seat", `, matched AS (
 			SELECT m.id AS match, p.sub FROM match_history m
-			JOIN ticket_history t ON t.region = m.region AND t.id = ANY (m.tickets) AND t.match_id = m.id CROSS JOIN unnest(t.party) AS p(sub)
+			JOIN ticket_history t ON t.region = m.region AND t.id = ANY (m.tickets) AND t.match_id = m.id
+			CROSS JOIN unnest(t.party) AS p(sub)
 		), held AS (
 			SELECT match_id, sub, session_id FROM seats UNION SELECT match_id, sub, session_id FROM seat_history
 		), counted AS (
-			SELECT m.match, m.sub, count(h.session_id) AS seats FROM matched m LEFT JOIN held h ON h.match_id = m.match AND h.sub = m.sub GROUP BY 1, 2
+			SELECT m.match, m.sub, count(h.session_id) AS seats
+			FROM matched m LEFT JOIN held h ON h.match_id = m.match AND h.sub = m.sub GROUP BY 1, 2
 		), whole AS (
 			SELECT m.id, m.players, (SELECT count(*) FROM held h WHERE h.match_id = m.id) AS seats FROM match_history m
 		)
 		SELECT count(*) > 0 AND bool_and(seats = 1) AND (SELECT bool_and(seats = players) FROM whole),
 			(SELECT format('%s players in %s matches', coalesce(sum(players), 0), count(*)) FROM whole) ||
-			coalesce('; not so ' || (array_agg(sub || ' with ' || seats || ' in ' || match) FILTER (WHERE seats <> 1))[1],
-				'; not so ' || (SELECT format('%s with %s players and %s seats', id, players, seats) FROM whole WHERE seats <> players LIMIT 1), '')
+			coalesce(
+				'; not so ' || (array_agg(sub || ' with ' || seats || ' in ' || match) FILTER (WHERE seats <> 1))[1],
+				'; not so ' || (SELECT format('%s with %s players and %s seats', id, players, seats)
+					FROM whole WHERE seats <> players LIMIT 1), '')
 		FROM counted`)
 }
 

@@ -36,8 +36,9 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 			return p
 		}
 	}
-	p.holds, p.evidenceText = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties",
-		len(all))
+	// Without a match, nothing was checked.
+	p.holds = len(all) > 0
+	p.evidenceText = fmt.Sprintf("%d matches were checked against skill, balance, teams and parties", len(all))
 	if unrecorded > 0 {
 		p.evidenceText += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d",
 			unrecorded)
@@ -58,8 +59,10 @@ func (j *judge) countUnrecorded(ctx context.Context) (lost int, err error) {
 	err = j.dbPool.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(text) FILTER (WHERE NOT just), '{}') FROM (
 			SELECT format('%s (%s of its %s, epoch %s, %s after the kill)', m.id,
-				(SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id), cardinality(m.tickets), m.epoch, m.decided_at - $1) AS text,
-				m.epoch = $4 AND m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
+					(SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id), cardinality(m.tickets), m.epoch,
+					m.decided_at - $1) AS text,
+				m.epoch = $4 AND m.decided_at
+					BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
 			FROM match_history m
 			WHERE m.profile = $3 AND m.decided_at < clock_timestamp() - $2::interval
 				AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
@@ -86,12 +89,15 @@ type decided struct {
 func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
 	rows, err := j.dbPool.Query(ctx, `
 		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
-			(SELECT json_agg(json_build_object('id', t.id, 'created', t.created, 'profiles', t.profiles, 'attributes', t.attributes, 'latencies', t.latencies))
+			(SELECT json_agg(json_build_object('id', t.id, 'created', t.created, 'profiles', t.profiles,
+					'attributes', t.attributes, 'latencies', t.latencies))
 				FROM ticket_history t WHERE t.match_id = m.id),
 			(SELECT json_agg(DISTINCT jsonb_build_object('ticket', t.id, 'sub', s.sub, 'team', s.team))
 				FROM (SELECT match_id, sub, team FROM seats UNION ALL SELECT match_id, sub, team FROM seat_history) s
 				JOIN ticket_history t ON t.match_id = m.id AND s.sub = ANY (t.party) WHERE s.match_id = m.id)
-		FROM match_history m WHERE m.profile = $1 AND cardinality(m.tickets) = (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)`, profileName)
+		FROM match_history m
+		WHERE m.profile = $1 AND cardinality(m.tickets) = (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)`,
+		profileName)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +106,8 @@ func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
 		if err := row.Scan(&d.ID, &d.DecidedAt, &d.match.Mode, &d.match.Region, &tickets, &seats); err != nil {
 			return d, err
 		}
-		// The database cuts times to microseconds: tickets that waited just long enough at the decision still do so then.
+		// The database cuts times to microseconds: tickets that waited just long enough at the decision still do so
+		// then.
 		d.DecidedAt = d.DecidedAt.Add(time.Microsecond)
 		if d.match.Tickets, err = ticketsIn(tickets); err != nil {
 			return d, err

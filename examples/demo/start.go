@@ -47,6 +47,7 @@ func (c *cluster) startAll(ctx context.Context, s *screen) (err error) {
 	return nil
 }
 
+// startPostgres starts a server that loses nothing acknowledged when it is killed.
 func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.workDir, "postgres"), Durable: true})
 	if err != nil {
@@ -56,6 +57,7 @@ func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 	return "a private server, as durable as one in production", err
 }
 
+// buildBinaries builds the two programs that the demo runs, from the tree in which it runs.
 func (c *cluster) buildBinaries(ctx context.Context) (how string, err error) {
 	const module = "github.com/lattice-director/director"
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.binDir()+"/", module+"/cmd/director",
@@ -90,7 +92,8 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 		"DIRECTOR_OPS_TOKENS=demo=" + secret}
 	var group errgroup.Group
 	for i, addr := range apiAddrs {
-		env := slices.Concat(c.directorEnv, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + lobbyAddrs[i]})
+		env := slices.Concat(c.directorEnv,
+			[]string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + lobbyAddrs[i]})
 		if i == 0 {
 			env = append(env, control...)
 		}

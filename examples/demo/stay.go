@@ -15,19 +15,20 @@ import (
 // machine for ever, and answers would remember all calls of its bots.
 const stayFor = 30 * time.Minute
 
+// isTerminal reports whether somebody may be looking at the output.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // parseStay returns how long the system runs on after the proofs. Without a value it runs on only on a terminal, where
 // somebody watches.
 func parseStay(value string, terminal bool) (time.Duration, error) {
-	stay := terminal
+	stays := terminal
 	if value != "" {
 		var err error
-		if stay, err = strconv.ParseBool(value); err != nil {
+		if stays, err = strconv.ParseBool(value); err != nil {
 			return 0, fmt.Errorf("DEMO_STAY is %q: it must be 1 or 0, or empty to stay on a terminal", value)
 		}
 	}
-	if !stay {
+	if !stays {
 		return 0, nil
 	}
 	return stayFor, nil

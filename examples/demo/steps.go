@@ -8,14 +8,14 @@ import (
 // step is one thing that chaos does: after a share of the play's length, and only when the system is ready for it, so
 // that faults wait on a machine that stalls for seconds.
 type step struct {
-	afterShare float64
+	afterShare float64 // of the play's length; 0: as soon as the step before it has ended
 	isReady    func(context.Context) bool
 	do         func(context.Context) error
 }
 
+// steps returns the faults of the play in their order, each with the condition without which it would prove little.
 func (c *chaos) steps() []step {
 	return []step{
-		// A share of 0: the step follows the one before it as soon as the system is ready.
 		{0, c.matchesWait, c.openArena},
 		{0.22, c.isCrowded, c.tryCheating},
 		{0.25, c.isCrowded, c.stealTokens},
@@ -34,20 +34,20 @@ func (c *chaos) steps() []step {
 // runSteps makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when
 // everything that the proofs need has happened, or when ctx ends.
 func (c *chaos) runSteps(ctx context.Context, length time.Duration) error {
-	last := time.Now()
+	lastStepAt := time.Now()
 	for _, s := range c.steps() {
 		at := c.screen.startedAt.Add(time.Duration(s.afterShare * float64(length)))
-		if soonest := last.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
+		if soonest := lastStepAt.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
 			at = soonest
 		}
-		// No error: the proofs then say what has not happened.
+		// The end of ctx is no error: the proofs then say what has not happened.
 		if !awaitTrue(ctx, func() bool { return time.Now().After(at) && s.isReady(ctx) }) {
 			return nil
 		}
 		if err := s.do(ctx); err != nil {
 			return err
 		}
-		last = time.Now()
+		lastStepAt = time.Now()
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ func (w *watcher) lookOnce(ctx context.Context) error {
 	var fleet, over, broken string
 	var fullest float64
 	err := w.cluster.dbPool.QueryRow(ctx, `
-		SELECT coalesce(string_agg(instance || ' ' || CASE WHEN status <> 'ready' THEN status WHEN lease_age > $1 THEN 'silent'
+		SELECT coalesce(string_agg(instance || ' ' || CASE WHEN status <> 'ready' THEN status
+				WHEN lease_age > $1 THEN 'silent'
 				ELSE players || '/' || capacity END, ', ' ORDER BY instance) FILTER (WHERE region = $2), 'no game server'),
 			coalesce(max(reserved_seats::float / capacity), 0),
 			coalesce(string_agg(instance, ', ') FILTER (WHERE greatest(reserved_seats, players) > capacity), ''),

@@ -97,7 +97,8 @@ func boundsAnswers(r *Rig) {
 	ask[any](r, "abort", object{"player": "ada"})
 	i.serving.Wait()
 	require.NotZero(r.T, i.longest.Load())
-	// Far above what a client keeps: a browser on a busy machine reads for a while after its page has cancelled the call.
+	// Far above what a client keeps: a browser on a busy machine reads for a while after its page has cancelled the
+	// call.
 	require.Less(r.T, i.longest.Load(), int64(64<<20))
 }
 

@@ -36,7 +36,8 @@ func (r *Rig) AwaitTrue(query string, args ...any) {
 
 // Violations returns the invariants that are violated.
 func (r *Rig) Violations() (violated []string, err error) {
-	err = r.SQLPool.QueryRow(context.WithoutCancel(r.T.Context()), `SELECT coalesce(array_agg(name || ': ' || violations), '{}')
+	err = r.SQLPool.QueryRow(context.WithoutCancel(r.T.Context()), `
+		SELECT coalesce(array_agg(name || ': ' || violations), '{}')
 		FROM ops.invariants WHERE violations > 0`).Scan(&violated)
 	return violated, err
 }

@@ -65,10 +65,14 @@ func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration
 	}
 }
 
+// resolveSeat gets this bot's session token for the match of its party.
 func (b *bot) resolveSeat(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
 	ticket, err := b.player.Resolve(ctx, match.Handle)
+	if err != nil {
+		return sdk.Seat{}, err
+	}
 	match.Endpoint, match.SessionID = ticket.Endpoint, ticket.SessionID
-	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
+	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, nil
 }
 
 // awaitSeat calls matchmake for this bot alone until the director returns a seat: the one that the bot still has, or a
@@ -98,7 +102,7 @@ func (b *bot) playUntil(ctx context.Context, c *connection, stay time.Duration) 
 	defer stop()
 	defer func() { _ = c.ws.CloseNow() }()
 	for {
-		// Without the end of ctx, at which leaveGame closes the connection cleanly.
+		// The end of ctx must not break off the read: leaveGame then closes the connection cleanly.
 		err := b.chaseCoins(context.WithoutCancel(ctx), c)
 		if err != nil && c.isClosedByBot.Load() {
 			return nil

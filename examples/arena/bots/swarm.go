@@ -51,8 +51,8 @@ func New(cfg Config) (*Swarm, error) {
 
 // addParty adds a party of new bots whose skills are near each other.
 func (s *Swarm) addParty(size int, rng *rand.Rand) {
-	// Normally distributed around 1500, as ratings are: in the middle a match is found soon, at the ends it takes longer.
-	// Friends play about equally well.
+	// Normally distributed around 1500, as ratings are: in the middle a match is found soon, at the ends it takes
+	// longer. Friends play about equally well.
 	first, skill := len(s.allBots), 1500+300*rng.NormFloat64()
 	for range size {
 		name := fmt.Sprintf("%s-%03d", cmp.Or(s.botsConfig.Names, "bot"), len(s.allBots)+1)

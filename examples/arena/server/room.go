@@ -62,7 +62,8 @@ func (r *rooms) runRoom(room *gameRoom) {
 			if room.tickWorld() > 0 {
 				occupiedAt = now
 			}
-			// A player may have entered since the tick: retireRoom looks again, under the lock under which players enter.
+			// A player may have entered since the tick: retireRoom looks again, under the lock under which players
+			// enter.
 			if now.Sub(occupiedAt) >= r.emptyFor && r.retireRoom(room) {
 				r.onEnd(room.session)
 				return
@@ -82,6 +83,7 @@ func (r *rooms) retireRoom(room *gameRoom) bool {
 	return true
 }
 
+// countPlayers counts the connected players of all rooms.
 func (r *rooms) countPlayers() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

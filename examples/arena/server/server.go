@@ -97,7 +97,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Advertise == "" && !cfg.DirectorSaysEndpoint {
 		cfg.Advertise = "ws://" + reachableEndpoint(listener.Addr()) + "/play"
 	}
-	// All seats may be joined at once. The 64 more are for connections that show no token, which keep none of these out.
+	// All seats may be joined at once. The 64 more are for connections that show no token, which keep none of these
+	// out.
 	s := &Server{serverConfig: cfg, joinSlots: make(chan struct{}, cfg.Capacity+64)}
 	s.lifeContext, s.endLife = context.WithCancel(context.Background())
 	// The function runs only for sessions that players have joined and left, so after sdk.Start has set gameServer.
@@ -137,7 +138,8 @@ func (s *Server) serverOptions() sdk.ServerOptions {
 	return sdk.ServerOptions{
 		InstanceID: s.serverConfig.InstanceID, Endpoint: s.serverConfig.Advertise, Region: s.serverConfig.Region,
 		Modes: s.serverConfig.Modes, Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version,
-		FleetToken: s.serverConfig.FleetToken, HeartbeatEvery: s.serverConfig.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
+		FleetToken: s.serverConfig.FleetToken, HeartbeatEvery: s.serverConfig.HeartbeatEvery,
+		Labels: map[string]string{"game": "arena"},
 		// The director prefers servers with a lower load.
 		Load: func() float64 { return float64(s.Players()) / float64(s.serverConfig.Capacity) },
 	}
