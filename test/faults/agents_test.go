@@ -168,8 +168,8 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// silentServer is a game server that executes commands, and sends nothing from its first acknowledgement on until the
-// test ends that.
+// silentServer is a game server that executes commands, and sends nothing from its first acknowledgement on, until isOver
+// is set.
 type silentServer struct {
 	hasBegun, isOver atomic.Bool
 	begun            chan struct{} // receives when the first acknowledgement was held back
