@@ -27,13 +27,13 @@ const waitingClock = `
 func TestAServerThatGetsPlayersBehindTheSnapshotIsKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		choose          func(context.Context, *query.Queries) ([]*uuid.UUID, error)
+		choose          func(context.Context, *query.Queries) ([]uuid.UUID, error)
 		before, between string // what is set of the instance
 	}{
-		"one too many": {func(ctx context.Context, q *query.Queries) ([]*uuid.UUID, error) {
+		"one too many": {func(ctx context.Context, q *query.Queries) ([]uuid.UUID, error) {
 			return q.DrainEmpty(ctx, query.DrainEmptyParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
 		}, "status = 'ready', open_sessions = 0", "open_sessions = 1"},
-		"it drains": {func(ctx context.Context, q *query.Queries) ([]*uuid.UUID, error) {
+		"it drains": {func(ctx context.Context, q *query.Queries) ([]uuid.UUID, error) {
 			return q.LockDrained(ctx, query.LockDrainedParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
 		}, "status = 'draining', open_sessions = 0", "status = 'ready'"},
 	} {
@@ -90,7 +90,7 @@ func (r *snapshotRace) set(columns string) {
 }
 
 // count returns how many servers a statement chooses.
-func (r *snapshotRace) count(choose func(context.Context, *query.Queries) ([]*uuid.UUID, error)) int {
+func (r *snapshotRace) count(choose func(context.Context, *query.Queries) ([]uuid.UUID, error)) int {
 	ids, err := choose(r.t.Context(), query.New(r.slow))
 	if err != nil {
 		r.t.Error(err)

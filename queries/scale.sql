@@ -36,7 +36,7 @@ CROSS JOIN pool_min(@region, @app, @version, now()) m(servers, cause, is_prepari
 
 -- name: DemandOfPool :many
 -- Who waits for servers of a pool, oldest first.
-SELECT d.mode, d.source, d.matches, d.since, d.party, coalesce(d.party_key, '00000000-0000-0000-0000-000000000000')::uuid AS party_key,
+SELECT d.mode, d.source, d.matches, d.since, d.party AS party_size, coalesce(d.party_key, '00000000-0000-0000-0000-000000000000')::uuid AS party_key,
        coalesce(d.max_players, CASE d.source WHEN 'loop' THEN split_part(d.key, '/', 2)::int END, 0)::int AS max_players,
        coalesce(host(d.address), '')::text AS address
 FROM pool_modes m JOIN demand d ON d.region = m.region AND d.mode = m.mode
@@ -116,7 +116,7 @@ WITH empty AS (
     ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE instances i SET status = 'draining' FROM held h WHERE i.region = @region AND i.id = h.id
-RETURNING i.deployment_id;
+RETURNING i.id::uuid AS deployment;
 
 -- name: LockDrained :many
 -- Servers of a pool that drain, because an operator or the game wants it, and have been empty for the pool's empty_ttl. The locks last until they
@@ -128,7 +128,7 @@ WITH empty AS (
       AND i.status = 'draining' AND i.open_sessions = 0 AND greatest(i.emptied_at, d.ready_at) <= now() - sqlc.arg(empty_ttl)::interval
     ORDER BY d.id LIMIT @at_most
 )
-SELECT i.deployment_id FROM instances i
+SELECT i.id::uuid AS deployment FROM instances i
 WHERE i.region = @region AND i.id = ANY (ARRAY(SELECT e.id::text FROM empty e)) AND i.status = 'draining' AND i.open_sessions = 0
 ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED;
 

@@ -23,11 +23,11 @@ type poolState struct {
 	isPreparing   bool          // a schedule has not begun, and its servers start
 	startTime     time.Duration // within which nine of ten of its servers were ready; 0: not measured
 
-	readyServers int // servers that take players
-	busyServers  int // of readyServers, those with an open session
-	coming       int // servers that start
-	draining     int // servers that take no new players, and may have some
-	ending       int // servers that end, or do not answer, and may still run at their provider
+	liveServers int // servers that take players
+	busyServers int // of liveServers, those with an open session
+	coming      int // servers that start
+	draining    int // servers that take no new players, and may have some
+	ending      int // servers that end, or do not answer, and may still run at their provider
 	// lostServers counts those of ending that were perhaps never started: the call had no answer, and the provider does
 	// not list them.
 	lostServers int
@@ -72,9 +72,9 @@ type poolPlan struct {
 // onto servers that start; then onto as many new ones as it takes. Starting and new servers are filled one after the
 // other, so that as few as possible start. It is pure.
 func planPool(s poolState) poolPlan {
-	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
+	p := poolPlan{Live: s.liveServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
 		Lost: s.lostServers, Waiting: len(s.waitingParties), Max: s.max}
-	servers := s.readyServers + s.coming
+	servers := s.liveServers + s.coming
 	// Two bounds: how many may start at a time, and how many places the pool has left.
 	room := max(0, min(s.maxStarting-s.coming, s.freePlaces()))
 	left, used := s.packRunning()
@@ -105,7 +105,7 @@ func planPool(s poolState) poolPlan {
 // freePlaces returns how many more servers the pool may have. All servers that may run at the provider count, since
 // they cost money.
 func (s *poolState) freePlaces() int {
-	return s.max - s.readyServers - s.coming - s.draining - s.ending
+	return s.max - s.liveServers - s.coming - s.draining - s.ending
 }
 
 // packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many

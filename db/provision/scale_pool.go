@@ -109,13 +109,13 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		}
 		plan.cutStarts(allowed)
 	}
-	text, err := json.Marshal(plan)
+	encodedPlan, err := json.Marshal(plan)
 	if err != nil {
 		return err
 	}
 	// Returns whether the surplus has lasted for surplusSettles.
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
-		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Plan: text, Surplus: plan.End > 0,
+		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Plan: encodedPlan, Surplus: plan.End > 0,
 		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime,
 		KeepStartTime: plan.Coming > 0 || state.isPreparing,
 	})
@@ -135,8 +135,8 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	return err
 }
 
-// endDrained ends servers that drain and are empty, and returns how many. It does so whatever the plan says, since they
-// take places of the pool and room at the provider.
+// endDrained ends servers that drain and are empty, and returns how many, also while the pool starts servers or is
+// paused: they take places of the pool and room at the provider.
 func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 	if plan.Draining == 0 {
 		return 0, nil
@@ -155,9 +155,10 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 // endSurplus ends servers that nobody needs, and returns how many.
 func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
 	switch {
-	// Servers that are coming or lost: those that their provider has not started.
+	// Unstarted servers go first: lost ones that are replaced, and coming ones beyond the target. Running ones end only
+	// when none is coming.
 	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
-		return t.cancelWanted(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
+		return t.cancelUnstarted(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
 	case settled && plan.End > 0:
 		return t.endServers(ctx, min(plan.End, maxDrained))
 	}
@@ -176,7 +177,7 @@ func (t *scaling) readState(ctx context.Context) (poolState, error) {
 	if err != nil {
 		return s, err
 	}
-	s.readyServers, s.busyServers, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
+	s.liveServers, s.busyServers, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
 	s.min, s.minCause, s.startTime = int(supply.MinServers), supply.MinCause, supply.StartTime
 	s.isPreparing = supply.IsPreparing
 	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
@@ -215,13 +216,15 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 			continue
 		}
 		seen[p] = true
-		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
-			Size: int(d.MaxPlayers)}}
+		size := d.MaxPlayers // a match of a profile fills its session
 		// Players who asked for seats share the session with others.
-		if d.Party != nil {
-			w.party.Size = int(*d.Party)
+		if d.PartySize != nil {
+			size = *d.PartySize
 		}
+		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
+			Size: int(size)}}
 		w.playerAddress, _ = netip.ParseAddr(d.Address) // on an error it is not known
+		// A row of a profile stands for so many matches, one of players for 1.
 		for range min(int(d.Matches), maxPlanParties-len(all)) {
 			all = append(all, w)
 		}
@@ -231,10 +234,10 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 
 // readRoom reads the sessions and servers that have room for the waiting parties.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
-	k := keysOf(s.waitingParties)
+	needs := needsOf(s.waitingParties)
 	sessions, err := t.q.RoomForDemand(ctx,
-		query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes,
-			Parties: k.PartyCounts})
+		query.RoomForDemandParams{Region: t.region, Modes: needs.Modes, MaxPlayers: needs.MaxPlayers, Sizes: needs.PartySizes,
+			Parties: needs.PartyCounts})
 	if err != nil {
 		return err
 	}
@@ -243,8 +246,8 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 			pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)},
 				ID: r.ID, PlayerCount: int(r.PlayerCount), HostIndex: pack.AlreadyOpen})
 	}
-	arg := query.HostsForDemandParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Modes: k.Modes,
-		MaxPlayers: k.MaxPlayers, Sessions: k.SessionCounts()}
+	arg := query.HostsForDemandParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Modes: needs.Modes,
+		MaxPlayers: needs.MaxPlayers, Sessions: needs.SessionCounts()}
 	for i, n := range arg.Sessions {
 		// More servers than sessions are needed, as for placement: parties of other sizes may take the first ones.
 		arg.Sessions[i] = min(n+pack.ExtraCandidates, maxPlanHosts)
@@ -265,12 +268,12 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	return nil
 }
 
-// keysOf counts parties by shape and size.
-func keysOf(waiting []waitingParty) (k pack.Needs) {
+// needsOf counts parties by shape and size.
+func needsOf(waiting []waitingParty) (needs pack.Needs) {
 	for _, w := range waiting {
-		k.AddParties(w.party.Shape, w.party.Size, 1)
+		needs.AddParties(w.party.Shape, w.party.Size, 1)
 	}
-	return k
+	return needs
 }
 
 // startServers inserts deployments, one for each address in near, which may be the zero Addr.
@@ -293,10 +296,10 @@ func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal Seal
 	return insertDeployments(ctx, t.q, t.region, all)
 }
 
-// cancelWanted ends servers that nobody needs any more and that their provider has not started, at most n, and returns
+// cancelUnstarted ends servers that nobody needs any more and that their provider has not started, at most n, and returns
 // how many. Without it, servers that a provider without room refuses would stay coming, and so no empty server that
 // takes this room would end.
-func (t *scaling) cancelWanted(ctx context.Context, n int) (int, error) {
+func (t *scaling) cancelUnstarted(ctx context.Context, n int) (int, error) {
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Reason: "surplus", Settle: surplusSettles,
 		AtMost: int32(n),
@@ -318,14 +321,10 @@ func (t *scaling) endServers(ctx context.Context, n int) (int, error) {
 }
 
 // stopDrained ends deployments whose instances take no players any more, and returns how many.
-func (t *scaling) stopDrained(ctx context.Context, drained []*uuid.UUID, reason string) (int, error) {
+func (t *scaling) stopDrained(ctx context.Context, drained []uuid.UUID, reason string) (int, error) {
 	if len(drained) == 0 {
 		return 0, nil
 	}
-	var ids []uuid.UUID
-	for _, id := range drained {
-		ids = append(ids, *id)
-	}
-	ended, err := t.q.StopDeployments(ctx, query.StopDeploymentsParams{Region: t.region, Ids: ids, Reason: reason})
+	ended, err := t.q.StopDeployments(ctx, query.StopDeploymentsParams{Region: t.region, Ids: drained, Reason: reason})
 	return int(ended), err
 }

@@ -43,12 +43,12 @@ func TestPlans(t *testing.T) {
 			"0 live servers, 0 of them with players; 0 starting; 200 parties waiting. Used 25 + buffer 0 = 25: start 25",
 		},
 		"coming servers are filled one by one": {
-			poolState{max: 100, coming: 30, readyServers: 1, busyServers: 1, waitingParties: duelParties(200, 1, 8)}, 0,
+			poolState{max: 100, coming: 30, liveServers: 1, busyServers: 1, waitingParties: duelParties(200, 1, 8)}, 0,
 			26, 5,
 			"1 live server, 1 of them with players; 30 starting; 200 parties waiting. Used 26 + buffer 0 = 26: 5 too many",
 		},
 		"half of the servers stay unused": {
-			poolState{max: 100, readyServers: 10, busyServers: 10, bufferServers: 50, bufferPercent: true}, 10, 20, 0,
+			poolState{max: 100, liveServers: 10, busyServers: 10, bufferServers: 50, bufferPercent: true}, 10, 20, 0,
 			"10 live servers, 10 of them with players; 0 starting; 0 parties waiting. Used 10 + buffer 10 = 20: start 10",
 		},
 		"two at a time": {
@@ -56,12 +56,12 @@ func TestPlans(t *testing.T) {
 			"0 live servers, 0 of them with players; 1 starting; 200 parties waiting. Used 2 + buffer 0 = 2: start 1",
 		},
 		"servers that end count": {
-			poolState{max: 3, readyServers: 1, busyServers: 1, ending: 2, waitingParties: duelParties(1, 1, 8),
+			poolState{max: 3, liveServers: 1, busyServers: 1, ending: 2, waitingParties: duelParties(1, 1, 8),
 				bufferServers: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 2 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"servers that drain count": {
-			poolState{max: 3, readyServers: 1, busyServers: 1, draining: 1, ending: 1,
+			poolState{max: 3, liveServers: 1, busyServers: 1, draining: 1, ending: 1,
 				waitingParties: duelParties(1, 1, 8), bufferServers: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 1 draining; 1 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
@@ -119,7 +119,7 @@ func drawState(t *rapid.T) poolState {
 	for i := range rapid.IntRange(0, 6).Draw(t, "live") {
 		h := duelServer
 		h.ID = fmt.Sprint("h", i)
-		s.readyServers++
+		s.liveServers++
 		if h.ReservedSeats = rapid.IntRange(0, 8).Draw(t, "reserved"); h.ReservedSeats > 0 {
 			s.busyServers++
 			h.FreeSlots--
@@ -146,7 +146,7 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 		if p.Start < 0 || p.Surplus < 0 || p.Start > 0 && p.Surplus > 0 || len(p.nearPlayers) != p.Start {
 			t.Fatalf("start %d, surplus %d, near %d", p.Start, p.Surplus, len(p.nearPlayers))
 		}
-		if p.Start > 0 && (s.readyServers+s.coming+s.draining+s.ending+p.Start > s.max ||
+		if p.Start > 0 && (s.liveServers+s.coming+s.draining+s.ending+p.Start > s.max ||
 			s.coming+p.Start > s.maxStarting || s.isPaused) {
 			t.Fatalf("%d servers started: %+v", p.Start, s)
 		}
@@ -167,7 +167,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		s := drawState(t)
 		s.isPaused = false
 		p := planPool(s)
-		room := max(0, min(s.maxStarting-s.coming, s.max-s.readyServers-s.coming-s.draining-s.ending))
+		room := max(0, min(s.maxStarting-s.coming, s.max-s.liveServers-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waitingParties {
 			if w.party.Shape.MaxPlayers <= duelServer.Capacity && w.party.Shape.Mode != "none" {
@@ -200,7 +200,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 			for range s.coming { // those that started live
 				h := s.emptyServer
 				h.ID = value.NewID().String()
-				s.readyServers++
+				s.liveServers++
 				s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, true)
 			}
 			s.coming = p.Start
@@ -209,7 +209,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 			if ending {
 				s.packHosts = slices.Concat(s.packHosts[:empty], s.packHosts[empty+1:])
 				s.isUnused = slices.Concat(s.isUnused[:empty], s.isUnused[empty+1:])
-				s.readyServers--
+				s.liveServers--
 			}
 			if ended = ended || ending; running && p.Start == 0 && !ending {
 				return

@@ -61,7 +61,7 @@ func (q *Queries) ClaimPool(ctx context.Context, arg ClaimPoolParams) (ClaimPool
 }
 
 const demandOfPool = `-- name: DemandOfPool :many
-SELECT d.mode, d.source, d.matches, d.since, d.party, coalesce(d.party_key, '00000000-0000-0000-0000-000000000000')::uuid AS party_key,
+SELECT d.mode, d.source, d.matches, d.since, d.party AS party_size, coalesce(d.party_key, '00000000-0000-0000-0000-000000000000')::uuid AS party_key,
        coalesce(d.max_players, CASE d.source WHEN 'loop' THEN split_part(d.key, '/', 2)::int END, 0)::int AS max_players,
        coalesce(host(d.address), '')::text AS address
 FROM pool_modes m JOIN demand d ON d.region = m.region AND d.mode = m.mode
@@ -81,7 +81,7 @@ type DemandOfPoolRow struct {
 	Source     string
 	Matches    int32
 	Since      time.Time
-	Party      *int32
+	PartySize  *int32
 	PartyKey   uuid.UUID
 	MaxPlayers int32
 	Address    string
@@ -107,7 +107,7 @@ func (q *Queries) DemandOfPool(ctx context.Context, arg DemandOfPoolParams) ([]D
 			&i.Source,
 			&i.Matches,
 			&i.Since,
-			&i.Party,
+			&i.PartySize,
 			&i.PartyKey,
 			&i.MaxPlayers,
 			&i.Address,
@@ -135,7 +135,7 @@ WITH empty AS (
     ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE instances i SET status = 'draining' FROM held h WHERE i.region = $1 AND i.id = h.id
-RETURNING i.deployment_id
+RETURNING i.id::uuid AS deployment
 `
 
 type DrainEmptyParams struct {
@@ -148,7 +148,7 @@ type DrainEmptyParams struct {
 
 // Lets no new player onto servers of a pool that have been empty for its empty_ttl, those first that live least long. A reservation locks
 // the instance: either it is seen here, or it sees an instance that drains.
-func (q *Queries) DrainEmpty(ctx context.Context, arg DrainEmptyParams) ([]*uuid.UUID, error) {
+func (q *Queries) DrainEmpty(ctx context.Context, arg DrainEmptyParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, drainEmpty,
 		arg.Region,
 		arg.App,
@@ -160,13 +160,13 @@ func (q *Queries) DrainEmpty(ctx context.Context, arg DrainEmptyParams) ([]*uuid
 		return nil, err
 	}
 	defer rows.Close()
-	items := []*uuid.UUID{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var deployment_id *uuid.UUID
-		if err := rows.Scan(&deployment_id); err != nil {
+		var deployment uuid.UUID
+		if err := rows.Scan(&deployment); err != nil {
 			return nil, err
 		}
-		items = append(items, deployment_id)
+		items = append(items, deployment)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ WITH empty AS (
       AND i.status = 'draining' AND i.open_sessions = 0 AND greatest(i.emptied_at, d.ready_at) <= now() - $4::interval
     ORDER BY d.id LIMIT $5
 )
-SELECT i.deployment_id FROM instances i
+SELECT i.id::uuid AS deployment FROM instances i
 WHERE i.region = $1 AND i.id = ANY (ARRAY(SELECT e.id::text FROM empty e)) AND i.status = 'draining' AND i.open_sessions = 0
 ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 `
@@ -274,7 +274,7 @@ type LockDrainedParams struct {
 
 // Servers of a pool that drain, because an operator or the game wants it, and have been empty for the pool's empty_ttl. The locks last until they
 // are stopped, so that nobody lets players onto them again meanwhile.
-func (q *Queries) LockDrained(ctx context.Context, arg LockDrainedParams) ([]*uuid.UUID, error) {
+func (q *Queries) LockDrained(ctx context.Context, arg LockDrainedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, lockDrained,
 		arg.Region,
 		arg.App,
@@ -286,13 +286,13 @@ func (q *Queries) LockDrained(ctx context.Context, arg LockDrainedParams) ([]*uu
 		return nil, err
 	}
 	defer rows.Close()
-	items := []*uuid.UUID{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var deployment_id *uuid.UUID
-		if err := rows.Scan(&deployment_id); err != nil {
+		var deployment uuid.UUID
+		if err := rows.Scan(&deployment); err != nil {
 			return nil, err
 		}
-		items = append(items, deployment_id)
+		items = append(items, deployment)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
