@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/provision"
@@ -131,4 +132,65 @@ func TestALostServerIsReplaced(t *testing.T) {
 	b.Exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
 	b.scale()
 	require.Equal(t, 2, b.plan().Coming, "it has turned up")
+}
+
+// lose lets the calls that start deployments go without an answer, so that the deployments are lost.
+func (b *bundle) lose(condition string) {
+	b.t.Helper()
+	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '6 seconds' WHERE " +
+		condition)
+}
+
+// Pins a plan that ended the server that is needed, since it was newer than the lost one that it replaces.
+func TestALostServerIsReplacedByAServerThatStays(t *testing.T) {
+	t.Parallel()
+	b := setup(t).withPool()
+	b.Exec("UPDATE pools SET min_servers = 1")
+	require.Equal(t, 1, b.scale().StartedServers)
+	b.lose("true")
+	require.Equal(t, 1, b.scale().StartedServers)
+	b.Exec(`UPDATE deployments SET created_at = now() - CASE phase WHEN 'deploying' THEN interval '40 seconds' ELSE interval '35 seconds' END`)
+	require.Equal(t, provision.Scaled{PlannedPools: 1, EndedServers: 1}, b.scale())
+	require.Equal(t, []string{"deploying"}, b.Rows("SELECT phase FROM deployments WHERE desired = 'stopped'"))
+}
+
+// Pins the same where the lost server is younger than surplusSettles.
+func TestAYoungLostServerEndsNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t).withPool()
+	b.Exec("UPDATE pools SET min_servers = 1")
+	require.Equal(t, 1, b.scale().StartedServers)
+	b.lose("true")
+	require.Equal(t, 1, b.scale().StartedServers)
+	b.Exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'wanted'")
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
+}
+
+// Pins a surplus that nobody ended while a server was lost that the pool does not end: an operator started it.
+func TestALostServerOfAnOperatorKeepsNoSurplus(t *testing.T) {
+	t.Parallel()
+	b := setup(t).withPool()
+	b.Exec("UPDATE pools SET min_servers = 1")
+	b.ready(3)
+	b.AddDeployment(uuid.New(), map[string]any{"origin": "operator"})
+	b.lose("origin = 'operator'")
+	b.Exec("UPDATE deployments SET created_at = now() - interval '1 hour', ready_at = now() - interval '1 hour' WHERE phase = 'ready'")
+	b.scale()
+	b.Exec("UPDATE pools SET surplus_since = now() - interval '31 seconds'")
+	require.Equal(t, provision.Scaled{PlannedPools: 1, EndedServers: 2}, b.scale())
+	require.Equal(t, []string{"ready", "ready"}, b.Rows("SELECT phase FROM deployments WHERE desired = 'stopped'"))
+}
+
+// Pins a plan that ended a server that is coming in place of an operator's lost one.
+func TestALostServerOfAnOperatorIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t).withPool()
+	b.Exec("UPDATE pools SET min_servers = 1")
+	require.Equal(t, 1, b.scale().StartedServers)
+	b.AddDeployment(uuid.New(), map[string]any{"origin": "operator"})
+	b.lose("origin = 'operator'")
+	b.Exec("UPDATE deployments SET created_at = now() - interval '1 minute'")
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
+	require.Equal(t, "0 live servers, 0 of them with players; 1 starting; 1 ending; 0 parties waiting. "+
+		"Used 0 + buffer 0 = 0, limited to 1 by min 1 and max 10: nothing to do", b.plan().Text)
 }

@@ -16,8 +16,8 @@ FOR NO KEY UPDATE OF p SKIP LOCKED;
 
 -- name: SupplyOfPool :one
 -- Counts the servers of a pool. Live ones take players, and some of them are busy; coming ones start; draining ones take no players any
--- more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these. With the least number
--- of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
+-- more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these, without those of
+-- operators, which the pool does not end. With the least number of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
 SELECT c.live, c.busy, c.coming, c.draining, c.ending, c.lost, c.start_time, m.servers::int AS min_servers, m.cause::text AS min_cause,
        m.is_preparing::bool AS is_preparing FROM (
 SELECT count(*) FILTER (WHERE s.live)::int AS live, count(*) FILTER (WHERE s.live AND s.open_sessions > 0)::int AS busy,
@@ -28,7 +28,7 @@ FROM (
     SELECT d.created_at, d.ready_at, d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
                AND coalesce(d.drain_at > now(), true) AS live,
            d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AND NOT is_lost(d) AS coming,
-           d.desired = 'running' AND is_lost(d) AS lost,
+           d.desired = 'running' AND is_lost(d) AND d.origin = 'pool' AS lost,
            d.desired = 'running' AND d.phase IN ('ready', 'draining') AND d.lost_at IS NULL AS draining, coalesce(i.open_sessions, 0) AS open_sessions
     FROM deployments d LEFT JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.status <> 'gone'
     WHERE d.region = @region AND d.app = @app AND d.version = @version) s) c
@@ -133,13 +133,21 @@ WHERE i.region = @region AND i.id = ANY (ARRAY(SELECT e.id::text FROM empty e)) 
 ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: StopUnstarted :one
--- Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: the provider has no
--- room, or the app version is paused; or they are lost, and are looked for, so that they end if they turn up.
-SELECT count(*) FILTER (WHERE stop_deployment(@region, w.id, @reason))::int AS stopped FROM (
+-- Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: at most @wanted for which
+-- the provider has no room, or whose app version is paused; and at most @lost that are lost, and are looked for, so that they end if they turn up.
+WITH wanted AS (
     SELECT d.id FROM deployments d
     WHERE d.region = @region AND d.app = @app AND d.version = @version AND d.origin = 'pool' AND d.desired = 'running'
-      AND (d.phase = 'wanted' AND d.intent_at IS NULL OR is_lost(d)) AND d.created_at <= now() - sqlc.arg(settle)::interval
-    ORDER BY d.created_at DESC, d.id LIMIT @at_most FOR NO KEY UPDATE SKIP LOCKED) w;
+      AND d.phase = 'wanted' AND d.intent_at IS NULL AND d.created_at <= now() - sqlc.arg(settle)::interval
+    ORDER BY d.created_at DESC, d.id LIMIT @wanted::int FOR NO KEY UPDATE SKIP LOCKED
+), lost AS (
+    SELECT d.id FROM deployments d
+    WHERE d.region = @region AND d.app = @app AND d.version = @version AND d.origin = 'pool' AND d.desired = 'running'
+      AND is_lost(d) AND d.created_at <= now() - sqlc.arg(settle)::interval
+    ORDER BY d.created_at DESC, d.id LIMIT @lost::int FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT count(*) FILTER (WHERE stop_deployment(@region, w.id, @reason))::int AS stopped
+FROM (SELECT n.id FROM wanted n UNION ALL SELECT l.id FROM lost l) w;
 
 -- name: StopDeployments :one
 SELECT count(*) FILTER (WHERE stop_deployment(@region, w.id, @reason))::int AS stopped FROM (SELECT unnest(@ids::uuid[]) AS id ORDER BY 1) w;

@@ -28,8 +28,8 @@ type poolState struct {
 	coming      int // servers that start
 	draining    int // servers that take no new players, and may have some
 	ending      int // servers that end, or do not answer, and may still run at their provider
-	// lostServers counts those of ending that were perhaps never started: the call had no answer, and the provider does
-	// not list them.
+	// lostServers counts those of ending that the pool wanted and that were perhaps never started: the call had no answer,
+	// and the provider does not list them.
 	lostServers int
 
 	waitingParties []waitingParty // oldest first

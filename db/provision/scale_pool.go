@@ -152,17 +152,15 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 	return t.stopDrained(ctx, drained, "drained")
 }
 
-// endSurplus ends servers that nobody needs, and returns how many.
+// endSurplus ends servers that nobody needs, and returns how many. Unstarted ones go first: lost ones that are replaced,
+// and coming ones beyond the target. Running ones end only when none is coming.
 func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
-	switch {
-	// Unstarted servers go first: lost ones that are replaced, and coming ones beyond the target. Running ones end only
-	// when none is coming.
-	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
-		return t.cancelUnstarted(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
-	case settled && plan.End > 0:
-		return t.endServers(ctx, min(plan.End, maxDrained))
+	ended, err := t.endUnstarted(ctx, plan)
+	if err != nil || !settled || plan.End == 0 {
+		return ended, err
 	}
-	return 0, nil
+	running, err := t.endServers(ctx, min(plan.End, maxDrained))
+	return ended + running, err
 }
 
 // readState reads what the plan is made from.
@@ -296,13 +294,18 @@ func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal Seal
 	return insertDeployments(ctx, t.q, t.region, all)
 }
 
-// cancelUnstarted ends servers that nobody needs any more and that their provider has not started, at most n, and returns
-// how many. Without it, servers that a provider without room refuses would stay coming, and so no empty server that
-// takes this room would end.
-func (t *scaling) cancelUnstarted(ctx context.Context, n int) (int, error) {
+// endUnstarted ends servers that nobody needs any more and that their provider has not started, and returns how many.
+// Without it, servers that a provider without room refuses would stay coming, and so no empty server that takes this
+// room would end.
+func (t *scaling) endUnstarted(ctx context.Context, plan poolPlan) (int, error) {
+	// A lost server counts as none that is coming, so that one that is coming is never ended in its place.
+	lost, wanted := min(plan.Replaced, maxDrained), min(plan.Surplus, plan.Coming, maxDrained)
+	if lost+wanted == 0 {
+		return 0, nil
+	}
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
 		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Reason: "surplus", Settle: surplusSettles,
-		AtMost: int32(n),
+		Wanted: int32(wanted), Lost: int32(lost),
 	})
 	return int(ended), err
 }

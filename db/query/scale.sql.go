@@ -480,11 +480,19 @@ func (q *Queries) StopDeployments(ctx context.Context, arg StopDeploymentsParams
 }
 
 const stopUnstarted = `-- name: StopUnstarted :one
-SELECT count(*) FILTER (WHERE stop_deployment($1, w.id, $2))::int AS stopped FROM (
+WITH wanted AS (
     SELECT d.id FROM deployments d
     WHERE d.region = $1 AND d.app = $3 AND d.version = $4 AND d.origin = 'pool' AND d.desired = 'running'
-      AND (d.phase = 'wanted' AND d.intent_at IS NULL OR is_lost(d)) AND d.created_at <= now() - $5::interval
-    ORDER BY d.created_at DESC, d.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) w
+      AND d.phase = 'wanted' AND d.intent_at IS NULL AND d.created_at <= now() - $5::interval
+    ORDER BY d.created_at DESC, d.id LIMIT $6::int FOR NO KEY UPDATE SKIP LOCKED
+), lost AS (
+    SELECT d.id FROM deployments d
+    WHERE d.region = $1 AND d.app = $3 AND d.version = $4 AND d.origin = 'pool' AND d.desired = 'running'
+      AND is_lost(d) AND d.created_at <= now() - $5::interval
+    ORDER BY d.created_at DESC, d.id LIMIT $7::int FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT count(*) FILTER (WHERE stop_deployment($1, w.id, $2))::int AS stopped
+FROM (SELECT n.id FROM wanted n UNION ALL SELECT l.id FROM lost l) w
 `
 
 type StopUnstartedParams struct {
@@ -493,11 +501,12 @@ type StopUnstartedParams struct {
 	App     string
 	Version string
 	Settle  time.Duration
-	AtMost  int32
+	Wanted  int32
+	Lost    int32
 }
 
-// Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: the provider has no
-// room, or the app version is paused; or they are lost, and are looked for, so that they end if they turn up.
+// Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: at most @wanted for which
+// the provider has no room, or whose app version is paused; and at most @lost that are lost, and are looked for, so that they end if they turn up.
 func (q *Queries) StopUnstarted(ctx context.Context, arg StopUnstartedParams) (int32, error) {
 	row := q.db.QueryRow(ctx, stopUnstarted,
 		arg.Region,
@@ -505,7 +514,8 @@ func (q *Queries) StopUnstarted(ctx context.Context, arg StopUnstartedParams) (i
 		arg.App,
 		arg.Version,
 		arg.Settle,
-		arg.AtMost,
+		arg.Wanted,
+		arg.Lost,
 	)
 	var stopped int32
 	err := row.Scan(&stopped)
@@ -523,7 +533,7 @@ FROM (
     SELECT d.created_at, d.ready_at, d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
                AND coalesce(d.drain_at > now(), true) AS live,
            d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AND NOT is_lost(d) AS coming,
-           d.desired = 'running' AND is_lost(d) AS lost,
+           d.desired = 'running' AND is_lost(d) AND d.origin = 'pool' AS lost,
            d.desired = 'running' AND d.phase IN ('ready', 'draining') AND d.lost_at IS NULL AS draining, coalesce(i.open_sessions, 0) AS open_sessions
     FROM deployments d LEFT JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.status <> 'gone'
     WHERE d.region = $1 AND d.app = $2 AND d.version = $3) s) c
@@ -550,8 +560,8 @@ type SupplyOfPoolRow struct {
 }
 
 // Counts the servers of a pool. Live ones take players, and some of them are busy; coming ones start; draining ones take no players any
-// more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these. With the least number
-// of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
+// more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these, without those of
+// operators, which the pool does not end. With the least number of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
 func (q *Queries) SupplyOfPool(ctx context.Context, arg SupplyOfPoolParams) (SupplyOfPoolRow, error) {
 	row := q.db.QueryRow(ctx, supplyOfPool, arg.Region, arg.App, arg.Version)
 	var i SupplyOfPoolRow
