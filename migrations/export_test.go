@@ -12,9 +12,10 @@ import (
 const LockID = lock.DefaultLockID
 
 // Set is what the package's functions do, on other files than the embedded ones.
-type Set struct{ set }
+type Set struct{ fileSet }
 
-func Of(files fs.FS) Set { return Set{set{files}} }
+// Of returns the set of some files.
+func Of(files fs.FS) Set { return Set{fileSet{files}} }
 
 func (s Set) Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 	return s.applyPending(ctx, url, log)

@@ -13,20 +13,22 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-type locking bool
+// lockMode says whether a provider takes the session lock before it moves the schema.
+type lockMode bool
 
 const (
-	locked   locking = true
-	unlocked locking = false // for reading: an operator who looks must not wait for the migration that runs
+	withLock    lockMode = true
+	withoutLock lockMode = false // for reading: an operator who looks must not wait for the migration that runs
 )
 
-// openProvider connects to url and pairs it with the files. Closing the provider closes the connection.
-func (s set) openProvider(ctx context.Context, url string, how locking) (*goose.Provider, error) {
+// openProvider connects to a database, and returns what applies the files to it. Closing the provider closes the
+// connection.
+func (s fileSet) openProvider(ctx context.Context, url string, mode lockMode) (*goose.Provider, error) {
 	db, err := openDatabase(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.newProvider(db, how)
+	p, err := s.newProvider(db, mode)
 	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("migrations: %w", err)
@@ -51,9 +53,9 @@ func openDatabase(ctx context.Context, url string) (*sql.DB, error) {
 }
 
 // setTimeouts has Postgres end a migration whose process stands still (SIGSTOP, a paused virtual machine, a cut
-// network) and would keep its locks on tables. Statements may take as long as they need. Behind a pooler, which makes
-// up the process id that it tells, nothing is set: it would reach the pooler's other clients.
-// db/internal/frame/timeouts.go has what other connections get.
+// network) and would keep its locks on tables. Statements may take as long as they need. Behind a pooler, which reports
+// another process id than Postgres has, nothing is set: the settings would stay on a connection that the pooler's other
+// clients use. db/internal/frame/timeouts.go has the settings of other connections.
 func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, fmt.Sprintf(`
 		SELECT set_config('idle_in_transaction_session_timeout', '2s', false), set_config('tcp_user_timeout', '10s', false),
@@ -62,9 +64,9 @@ func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
+func (s fileSet) newProvider(db *sql.DB, mode lockMode) (*goose.Provider, error) {
 	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if how == unlocked {
+	if mode == withoutLock {
 		return goose.NewProvider(goose.DialectPostgres, db, boundedFiles(s), options...)
 	}
 	// The lock is polled, each second for five minutes, not waited for inside Postgres: a waiting statement holds a
@@ -77,20 +79,20 @@ func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectPostgres, db, boundedFiles(s), options...)
 }
 
+// explainError says what an error of goose means for an operator. It returns nil and ErrNothingApplied as they are.
 func explainError(err error) error {
-	partial := (*goose.PartialError)(nil)
-	switch {
-	case err == nil || errors.Is(err, ErrNothingApplied):
+	if err == nil || errors.Is(err, ErrNothingApplied) {
 		return err
-	case errors.Is(err, goose.ErrVersionNotFound):
+	}
+	if errors.Is(err, goose.ErrVersionNotFound) {
 		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w",
 			err)
-	case errors.As(err, &partial):
+	}
+	if partial, isPartial := errors.AsType[*goose.PartialError](err); isPartial {
 		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path),
 			partial.Err)
-	default:
-		return fmt.Errorf("migrations: %w", err)
 	}
+	return fmt.Errorf("migrations: %w", err)
 }
 
 // ErrNothingApplied says that there is no migration to redo.

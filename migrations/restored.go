@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// renewRestored numbers the transactions of rows anew where the database was restored from a dump. Any number of
-// processes may try at once: one works, the others wait.
+// renewRestored numbers the transactions of rows anew if the database was restored from a dump. Any number of processes
+// may call it at once: one does the work, the others wait for that.
 func renewRestored(ctx context.Context, url string, log *slog.Logger) error {
 	db, err := openDatabase(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	var restored bool
-	if err := db.QueryRowContext(ctx, "SELECT restored_from_dump()").Scan(&restored); err != nil {
+	var isRestored bool
+	if err := db.QueryRowContext(ctx, "SELECT restored_from_dump()").Scan(&isRestored); err != nil {
 		return fmt.Errorf("migrations: cannot see whether the database was restored from a dump: %w", err)
 	}
-	if !restored {
+	if !isRestored {
 		return nil
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "the database was restored from a dump: numbering the transactions of its rows anew")

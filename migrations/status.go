@@ -11,27 +11,28 @@ import (
 // Migration is one migration of this binary and whether the database has it.
 type Migration struct {
 	Version   int64
-	Name      string    // the file's name
-	AppliedAt time.Time // by the database's clock, in UTC; zero while it is pending
+	Name      string    // of the file
+	AppliedAt time.Time // by the database's clock, in UTC; zero while the migration is pending
 }
 
 // IsApplied reports whether the database has this migration.
 func (m Migration) IsApplied() bool { return !m.AppliedAt.IsZero() }
 
-// Status returns every migration in this binary in order, with its state in the database. It waits for no lock, so it
-// shows a run in progress. On a database never migrated before it creates goose's empty version table.
+// Status returns every migration in this binary in order, with its state in the database. It waits for no lock, so that
+// it shows a run in progress. In a database that was never migrated it creates goose's version table.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	return embedded.readStatus(ctx, url)
 }
 
-// Version returns the newest version applied to the database, zero when there is none; it may be higher than [Latest]
-// when a newer binary migrated it. It waits for no lock, and creates goose's version table like [Status].
+// Version returns the newest version that was applied to the database; 0 when there is none. It is higher than [Latest]
+// where a newer binary has migrated the database. Like [Status], Version waits for no lock and creates goose's version
+// table.
 func Version(ctx context.Context, url string) (int64, error) {
 	return embedded.appliedVersion(ctx, url)
 }
 
-func (s set) readStatus(ctx context.Context, url string) ([]Migration, error) {
-	p, err := s.openProvider(ctx, url, unlocked)
+func (s fileSet) readStatus(ctx context.Context, url string) ([]Migration, error) {
+	p, err := s.openProvider(ctx, url, withoutLock)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +49,8 @@ func (s set) readStatus(ctx context.Context, url string) ([]Migration, error) {
 	return list, nil
 }
 
-func (s set) appliedVersion(ctx context.Context, url string) (int64, error) {
-	p, err := s.openProvider(ctx, url, unlocked)
+func (s fileSet) appliedVersion(ctx context.Context, url string) (int64, error) {
+	p, err := s.openProvider(ctx, url, withoutLock)
 	if err != nil {
 		return 0, err
 	}
@@ -58,17 +59,18 @@ func (s set) appliedVersion(ctx context.Context, url string) (int64, error) {
 	return version, explainError(err)
 }
 
-// versionBelow returns the version that remains after steps applied migrations are taken back, zero for an empty schema.
+// versionBelow returns the version that remains after the newest steps migrations are taken back; 0: none remains.
 func versionBelow(ctx context.Context, p *goose.Provider, steps int) (int64, error) {
 	list, err := p.Status(ctx)
 	if err != nil {
 		return 0, err
 	}
-	applied := []int64{0}
+	versions := []int64{0} // of a database without migrations, then ascending
 	for _, m := range list {
 		if m.State == goose.StateApplied {
-			applied = append(applied, m.Source.Version)
+			versions = append(versions, m.Source.Version)
 		}
 	}
-	return applied[max(0, len(applied)-1-steps)], nil
+	newest := len(versions) - 1
+	return versions[max(0, newest-steps)], nil
 }

@@ -4,9 +4,10 @@
 //
 //	names [-known FILE] DIR…
 //
-// It reads the Go files below each directory, except tests and generated files, prints a line for each such name, and
-// exits with status 1 if there is one. FILE lists names that stay, a line each: the path below the directory, and the
-// name. A line that no name needs is an error, so that the list only shrinks.
+// It reads the Go files below each directory, except tests and generated files, and prints a line for each such name.
+// FILE lists names that stay, a line each: the path below the directory, and the name. A line that no name needs is
+// printed as well, so that the list only shrinks. The exit status is 1 if a line was printed, and 2 if a file cannot be
+// read.
 package main
 
 import (
@@ -26,35 +27,37 @@ import (
 func main() {
 	file := flag.String("known", "", "file that lists names which stay")
 	flag.Parse()
-	findings, err := check(*file, flag.Args())
+	lines, err := checkDirectories(*file, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "names:", err)
 		os.Exit(2)
 	}
-	for _, line := range findings {
+	for _, line := range lines {
 		fmt.Println(line)
 	}
-	if len(findings) > 0 {
-		fmt.Printf("%d names do not say which: give them a noun, or a verb and its object\n", len(findings))
+	if len(lines) > 0 {
+		fmt.Printf("%d names do not say which: give them a noun, or a verb and its object\n", len(lines))
 		os.Exit(1)
 	}
 }
 
-// check returns what is wrong below the directories, and with the list of known names.
-func check(file string, dirs []string) ([]string, error) {
-	known, err := readKnown(file)
+// checkDirectories returns a line for each name below the directories that is not among the known ones, and for each
+// known one that is not there.
+func checkDirectories(knownFile string, dirs []string) ([]string, error) {
+	known, err := readKnown(knownFile)
 	if err != nil {
 		return nil, err
 	}
 	var lines []string
 	for _, dir := range dirs {
-		found, err := inDirectory(dir)
+		found, err := findInDirectory(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			path, _ := filepath.Rel(dir, f.position.Filename)
-			if key := filepath.ToSlash(path) + " " + f.name; known[key] > 0 {
+			path, _ := filepath.Rel(dir, f.position.Filename) // the file was found below dir
+			key := filepath.ToSlash(path) + " " + f.name
+			if known[key] > 0 {
 				known[key]--
 				continue
 			}
@@ -63,25 +66,29 @@ func check(file string, dirs []string) ([]string, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		if known[key] > 0 {
-			lines = append(lines, fmt.Sprintf("%s: remove the line %q: no name needs it", file, key))
+			lines = append(lines, fmt.Sprintf("%s: remove the line %q: no name needs it", knownFile, key))
 		}
 	}
 	return lines, nil
 }
 
-// readKnown returns the number of times that each line is in the file. If file is "", there are none.
+// readKnown returns how often each line is in the file, without empty lines and comments (#). File "" has no lines.
 func readKnown(file string) (map[string]int, error) {
 	known := map[string]int{}
 	if file == "" {
 		return known, nil
 	}
 	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			known[line]++
+		name := strings.TrimSpace(line)
+		if name != "" && !strings.HasPrefix(name, "#") {
+			known[name]++
 		}
 	}
-	return known, err
+	return known, nil
 }
 
 // finding is a name that does not say which.
@@ -90,26 +97,30 @@ type finding struct {
 	name     string
 }
 
-// inDirectory returns the findings of all Go files below dir, in the order of their paths.
-func inDirectory(dir string) (findings []finding, err error) {
+// findInDirectory returns the findings of all Go files below dir, in the order of their paths.
+func findInDirectory(dir string) (findings []finding, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case entry.IsDir() && slices.Contains(skippedDirectories, entry.Name()):
-			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+		}
+		if entry.IsDir() {
+			if slices.Contains(skippedDirectories, entry.Name()) {
+				return fs.SkipDir
+			}
 			return nil
 		}
-		found, err := inFile(path, nil)
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		found, err := findInFile(path, nil)
 		findings = append(findings, found...)
 		return err
 	})
 	return findings, err
 }
 
-// inFile returns the findings of one file. If source is nil, it is read from path.
-func inFile(path string, source any) ([]finding, error) {
+// findInFile returns the findings of one file. If source is nil, it is read from path.
+func findInFile(path string, source any) ([]finding, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -127,7 +138,7 @@ func inFile(path string, source any) ([]finding, error) {
 		case *ast.StructType:
 			reportFields(n, report)
 		case *ast.FuncDecl:
-			if isBare(n.Name.Name) && !isVerb(n.Name.Name) && !isOfInterface(n) {
+			if isBare(n.Name.Name) && !isVerb(n.Name.Name) && !implementsStandard(n) {
 				report(n.Name)
 			}
 		}
@@ -142,15 +153,15 @@ func reportFields(s *ast.StructType, report func(*ast.Ident)) {
 	for _, field := range s.Fields.List {
 		_, isChannel := field.Type.(*ast.ChanType)
 		for _, name := range field.Names {
-			fixed := field.Tag != nil && strings.Contains(strings.ToLower(field.Tag.Value), `"`+strings.ToLower(name.Name))
-			if isBare(name.Name) && !fixed && !(isChannel && name.Name == "done") {
+			hasTag := field.Tag != nil && strings.Contains(strings.ToLower(field.Tag.Value), `"`+strings.ToLower(name.Name))
+			if isBare(name.Name) && !hasTag && !(isChannel && name.Name == "done") {
 				report(name)
 			}
 		}
 	}
 }
 
-// isOfInterface returns whether an interface of the standard library gives a method its name.
-func isOfInterface(f *ast.FuncDecl) bool {
+// implementsStandard reports whether an interface of the standard library gives a method its name.
+func implementsStandard(f *ast.FuncDecl) bool {
 	return f.Recv != nil && slices.Contains([]string{"Is", "Done", "At"}, f.Name.Name)
 }

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	address = "http://127.0.0.1:9090/api/v1/"
+	apiURL = "http://127.0.0.1:9090/api/v1/"
 	// DirectorDown fires a minute after a process has frozen; scrapes and evaluations are five seconds apart.
-	patience = 2 * time.Minute
+	timeout = 2 * time.Minute
 )
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	err := run(ctx, os.Args[1:])
 	cancel()
 	if err != nil {
@@ -44,39 +44,44 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return wait(ctx, func() error { return targets(ctx, want) })
+		return retry(ctx, func() error { return checkTargets(ctx, want) })
 	case "panels":
-		return wait(ctx, func() error { return panels(ctx, args[1]) })
+		return retry(ctx, func() error { return checkPanels(ctx, args[1]) })
 	case "alert":
-		return wait(ctx, func() error { return alert(ctx, args[1], args[2:]) })
+		states := "pending|firing"
+		if len(args) > 2 {
+			states = args[2]
+		}
+		return retry(ctx, func() error { return checkAlert(ctx, args[1], states) })
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
 
-// wait repeats a check each second until it succeeds, and returns its last error when ctx ends.
-func wait(ctx context.Context, check func() error) error {
+// retry repeats a check each second until it succeeds. When ctx ends, it returns the last error that was not due to
+// that.
+func retry(ctx context.Context, check func() error) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var last error
+	var lastErr error
 	for {
 		err := check()
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() == nil {
-			last = err
+			lastErr = err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.Join(last, ctx.Err())
+			return errors.Join(lastErr, ctx.Err())
 		}
 	}
 }
 
-// call decodes the data of an answer of Prometheus' API.
-func call(ctx context.Context, path string, query url.Values, data any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path+"?"+query.Encode(), nil)
+// get reads a path of Prometheus' API, and decodes the data of the answer.
+func get(ctx context.Context, path string, query url.Values, data any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, apiURL+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -101,16 +106,18 @@ func call(ctx context.Context, path string, query url.Values, data any) error {
 // sample is one series of an answer, with its value now.
 type sample struct {
 	Metric map[string]string
-	Value  [2]any
+	Value  [2]any // the time in seconds, and the value as a text
 }
 
+// query returns the series of an expression, which are none where nothing was scraped.
 func query(ctx context.Context, expr string) ([]sample, error) {
 	var data struct{ Result []sample }
-	err := call(ctx, "query", url.Values{"query": {expr}}, &data)
+	err := get(ctx, "query", url.Values{"query": {expr}}, &data)
 	return data.Result, err
 }
 
-func targets(ctx context.Context, want int) error {
+// checkTargets requires that so many processes are scraped and answer, and that the rules work.
+func checkTargets(ctx context.Context, want int) error {
 	up, err := query(ctx, `up{job="director"}`)
 	if err != nil {
 		return err
@@ -124,17 +131,17 @@ func targets(ctx context.Context, want int) error {
 		}
 	}
 	fmt.Fprintf(os.Stdout, "scrapes %d processes\n", want)
-	return rules(ctx)
+	return checkRules(ctx)
 }
 
-// rules requires that alerts are loaded, and that each was evaluated without an error.
-func rules(ctx context.Context) error {
+// checkRules requires that alerts are loaded, and that each was evaluated without an error.
+func checkRules(ctx context.Context) error {
 	var data struct {
 		Groups []struct {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
-	if err := call(ctx, "rules", nil, &data); err != nil {
+	if err := get(ctx, "rules", nil, &data); err != nil {
 		return err
 	}
 	count := 0
@@ -153,24 +160,22 @@ func rules(ctx context.Context) error {
 	return nil
 }
 
-func alert(ctx context.Context, name string, states []string) error {
-	state := strings.Join(states, "")
-	if state == "" {
-		state = "pending|firing"
-	}
-	found, err := query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate=~%q}`, name, state))
+// checkAlert requires that an alert is in one of the states, which are a regular expression.
+func checkAlert(ctx context.Context, name, states string) error {
+	found, err := query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate=~%q}`, name, states))
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("alert %s is not %s", name, state)
+		return fmt.Errorf("alert %s is not %s", name, states)
 	}
 	fmt.Fprintf(os.Stdout, "%s is %s\n", name, found[0].Metric["alertstate"])
 	return nil
 }
 
-// panels runs the queries of a dashboard as Grafana does, over the last minute.
-func panels(ctx context.Context, file string) error {
+// checkPanels requires that each query of a dashboard finds samples. It runs them as Grafana does, over the last
+// minute.
+func checkPanels(ctx context.Context, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -185,14 +190,15 @@ func panels(ctx context.Context, file string) error {
 		return err
 	}
 	variables := strings.NewReplacer("$job", "director", "$__rate_interval", "1m")
-	count, empty := 0, []error(nil)
+	count := 0
+	var empty []error // a query without samples each
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
 			found, err := query(ctx, variables.Replace(target.Expr))
-			switch {
-			case err != nil:
+			if err != nil {
 				return fmt.Errorf("%s: %w", p.Title, err)
-			case len(found) == 0:
+			}
+			if len(found) == 0 {
 				empty = append(empty, fmt.Errorf("%s: no samples: %s", p.Title, target.Expr))
 			}
 			count++
