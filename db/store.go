@@ -46,6 +46,10 @@ type provisioning = provision.Store
 // Close closes the connections. Running calls end as Unavailable.
 func (s *Store) Close() {
 	s.noticeBus.Close()
+	s.closePools()
+}
+
+func (s *Store) closePools() {
 	s.readerPool.Close()
 	s.pool.Close()
 }

@@ -28,6 +28,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	var err error
 	if s.noticeBus, err = s.newBus(); err != nil {
+		s.closePools()
 		return nil, err
 	}
 	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now,
@@ -158,6 +159,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		return fmt.Errorf("database pool: %w", err)
 	}
 	if s.readerPool, err = conn.OpenPool(ctx, rc); err != nil {
+		s.pool.Close()
 		return fmt.Errorf("database pool: %w", err)
 	}
 	s.q = query.New(s.pool)
