@@ -321,6 +321,9 @@ func TestOnlyATerminalIsATerminal(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, cli.IsTerminal(file))
 	require.NoError(t, file.Close())
+	null := must.Get(os.OpenFile(os.DevNull, os.O_WRONLY, 0))(t)
+	require.False(t, cli.IsTerminal(null), "a character device")
+	require.NoError(t, null.Close())
 }
 
 // A replica needs no secret that game servers share: each registers by an enrolment.
