@@ -65,9 +65,10 @@ SELECT r.region::text AS region FROM (
 WHERE r.region IS NOT NULL ORDER BY 1;
 
 -- name: LobbySessionsOfPlayer :many
--- Locks up to @most sessions of a player in the realtime lobby.
-SELECT s.id FROM realtime_sessions s JOIN projects p ON p.region = s.region AND p.id = s.project
-WHERE s.region = @region AND s.player = @player LIMIT @most FOR UPDATE OF s;
+-- Locks up to @most sessions of a player in the realtime lobby. All projects count, also those that are not in projects: tokens of the master
+-- secret may name any.
+SELECT s.id FROM realtime_sessions s
+WHERE s.region = @region AND s.player = @player LIMIT @most FOR UPDATE;
 
 -- name: LobbiesThatName :many
 -- Rooms whose state, details or places name a player, whoever is in them.
@@ -164,10 +165,9 @@ WHERE m.roster @> jsonb_build_array(jsonb_build_object('sub', @player::text));
 
 -- name: EraseInboxes :execrows
 WITH messages AS (
-    DELETE FROM player_messages m USING projects p
-    WHERE m.region = p.region AND m.project = p.id AND m.player = @player::text
+    DELETE FROM player_messages m WHERE m.player = @player::text
 )
-DELETE FROM player_inboxes i USING projects p WHERE i.region = p.region AND i.project = p.id AND i.player = @player;
+DELETE FROM player_inboxes i WHERE i.player = @player;
 
 -- name: EraseSentMessages :execrows
 DELETE FROM player_messages m WHERE m.from_player = @player::text;
@@ -176,8 +176,7 @@ DELETE FROM player_messages m WHERE m.from_player = @player::text;
 DELETE FROM player_blocks b WHERE b.player = @player::text OR b.blocked = @player;
 
 -- name: EraseInvitations :execrows
-DELETE FROM lobby_invitations i USING projects p
-WHERE i.region = p.region AND i.project = p.id AND i.player = @player::text;
+DELETE FROM lobby_invitations i WHERE i.player = @player::text;
 
 -- name: EraseFromInvitations :execrows
 UPDATE lobby_invitations i SET inviting_player = CASE WHEN i.inviting_player = @player::text THEN @key::text ELSE i.inviting_player END,

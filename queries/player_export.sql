@@ -41,19 +41,17 @@ UNION ALL
     SELECT l.region, l.latencies, l.measured_at FROM player_latencies l WHERE l.region = ANY (@regions) AND l.sub = @player LIMIT sqlc.arg(most)) x)
 UNION ALL
 (SELECT 'lobby_sessions', to_jsonb(x) FROM (
-    SELECT s.region, s.project, s.id AS session, s.created_at, s.suspended_at FROM projects p
-    JOIN realtime_sessions s ON s.region = p.region AND s.project = p.id AND s.player = @player ORDER BY s.created_at DESC LIMIT sqlc.arg(most)) x)
+    SELECT s.region, s.project, s.id AS session, s.created_at, s.suspended_at FROM realtime_sessions s
+    WHERE s.player = @player ORDER BY s.created_at DESC LIMIT sqlc.arg(most)) x)
 UNION ALL
 (SELECT 'lobby_rooms', to_jsonb(x) FROM (
-    SELECT l.project, l.id AS room, l.type, m.state, m.session FROM projects p
-    JOIN realtime_sessions s ON s.region = p.region AND s.project = p.id AND s.player = @player
+    SELECT l.project, l.id AS room, l.type, m.state, m.session FROM realtime_sessions s
     JOIN lobby_members m ON m.region = s.region AND m.session = s.id JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
-    ORDER BY l.created_at DESC LIMIT sqlc.arg(most)) x)
+    WHERE s.player = @player ORDER BY l.created_at DESC LIMIT sqlc.arg(most)) x)
 UNION ALL
 (SELECT 'lobby_invitations', to_jsonb(x) FROM (
-    SELECT i.project, l.id AS room, i.created_at, i.expires_at, i.answered_at FROM projects p
-    JOIN lobby_invitations i ON i.region = p.region AND i.project = p.id AND i.player = @player
-    JOIN lobbies l ON l.region = i.region AND l.uid = i.lobby ORDER BY i.created_at DESC LIMIT sqlc.arg(most)) x)
+    SELECT i.project, l.id AS room, i.created_at, i.expires_at, i.answered_at FROM lobby_invitations i
+    JOIN lobbies l ON l.region = i.region AND l.uid = i.lobby WHERE i.player = @player ORDER BY i.created_at DESC LIMIT sqlc.arg(most)) x)
 UNION ALL
 (SELECT 'lobby_sayings', to_jsonb(x) FROM (
     SELECT l.project, l.id AS room, s.at, s.data FROM lobby_sayings s JOIN lobbies l ON l.region = s.region AND l.uid = s.lobby
@@ -64,5 +62,5 @@ UNION ALL
     WHERE m.player = @player OR m.from_player = @player ORDER BY m.at DESC LIMIT sqlc.arg(most)) x)
 UNION ALL
 (SELECT 'lobby_blocks', to_jsonb(x) FROM (
-    SELECT b.project, b.blocked, b.created_at FROM projects p JOIN player_blocks b ON b.region = p.region AND b.project = p.id AND b.player = @player
+    SELECT b.project, b.blocked, b.created_at FROM player_blocks b WHERE b.player = @player
     ORDER BY b.created_at DESC LIMIT sqlc.arg(most)) x);

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	openmatch "github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
@@ -171,6 +172,28 @@ func (b *bundle) othersKnown() (all []string) {
 		all = append(all, storetest.Values[string](b.store, `SELECT * FROM (`+sql+`) q WHERE $1::text <> $2::text ORDER BY 1`, erasable, lobbySeat)...)
 	}
 	return all
+}
+
+// Pins places in the realtime lobby that are found by the list of projects: a token that the master secret signs may name
+// a project that nobody has created.
+func TestPlayersOfUnlistedProjects(t *testing.T) {
+	t.Parallel()
+	var rooms *lobby.Types
+	b := setup(t, openMatch, func(c *config) { rooms = erasableRooms(c) })
+	plantErasable(b, rooms)
+	b.store.Exec(`DELETE FROM project_keys`)
+	b.store.Exec(`DELETE FROM projects`)
+	player := must.Get(opsview.ReadPlayer(t.Context(), b.store.Pool(), erasable, "global", opsview.Page{}))(t)
+	require.NotEmpty(t, player.Lobby)
+	require.NotEmpty(t, player.Rooms)
+	data := b.ops(http.MethodGet, "players/"+url.PathEscape(erasable)+"/export", nil).ok(http.StatusOK)["data"].(map[string]any)
+	for section, rows := range data {
+		require.NotEmpty(t, rows, section)
+	}
+	b.ops(http.MethodPost, "players/"+url.PathEscape(erasable)+"/erase", fields{"reason": "asked"}).ok(http.StatusOK)
+	left := find(b.store, traces())
+	delete(left, "erasures.subs") // until the last pass
+	b.requireOnlyTheLogOfRooms(left)
 }
 
 // Pins an export that lacks what is known, has what is another's, or a secret.

@@ -88,11 +88,18 @@ type LobbySession struct {
 	TakeoversSince *time.Time `db:"takeovers_since" json:"takeovers_since"`
 }
 
-// LobbySessionsOfPlayer are the sessions of a player, latest first. The index of players needs the project, and among
-// the views of schema ops that of keys says which there are: sessions in a project without keys are not found.
+// LobbySessionsOfPlayer are the sessions of a player, latest first. The index of players needs the project. Tokens of
+// the master secret may name projects that nobody has created, so that the projects are those of the sessions: each step
+// finds the next one by the same index.
 var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions",
 	order: Order{"-created_at"}, each: group{
-		from: "(SELECT DISTINCT region, project FROM ops.project_keys) g",
+		from: `(WITH RECURSIVE found AS (
+			(SELECT s.region, s.project FROM ops.realtime_sessions s ORDER BY s.region, s.project LIMIT 1)
+			UNION ALL
+			SELECT n.region, n.project FROM found f CROSS JOIN LATERAL (
+				SELECT s.region, s.project FROM ops.realtime_sessions s WHERE (s.region, s.project) > (f.region, f.project)
+				ORDER BY s.region, s.project LIMIT 1) n
+			) SELECT region, project FROM found) g`,
 		on:   "v.region = g.region AND v.project = g.project", rowsPerGroup: 100,
 	}}
 

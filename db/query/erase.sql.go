@@ -332,10 +332,9 @@ func (q *Queries) EraseFromRefusals(ctx context.Context, arg EraseFromRefusalsPa
 
 const eraseInboxes = `-- name: EraseInboxes :execrows
 WITH messages AS (
-    DELETE FROM player_messages m USING projects p
-    WHERE m.region = p.region AND m.project = p.id AND m.player = $1::text
+    DELETE FROM player_messages m WHERE m.player = $1::text
 )
-DELETE FROM player_inboxes i USING projects p WHERE i.region = p.region AND i.project = p.id AND i.player = $1
+DELETE FROM player_inboxes i WHERE i.player = $1
 `
 
 func (q *Queries) EraseInboxes(ctx context.Context, player string) (int64, error) {
@@ -347,8 +346,7 @@ func (q *Queries) EraseInboxes(ctx context.Context, player string) (int64, error
 }
 
 const eraseInvitations = `-- name: EraseInvitations :execrows
-DELETE FROM lobby_invitations i USING projects p
-WHERE i.region = p.region AND i.project = p.id AND i.player = $1::text
+DELETE FROM lobby_invitations i WHERE i.player = $1::text
 `
 
 func (q *Queries) EraseInvitations(ctx context.Context, player string) (int64, error) {
@@ -771,8 +769,8 @@ func (q *Queries) LobbiesThatName(ctx context.Context, arg LobbiesThatNameParams
 }
 
 const lobbySessionsOfPlayer = `-- name: LobbySessionsOfPlayer :many
-SELECT s.id FROM realtime_sessions s JOIN projects p ON p.region = s.region AND p.id = s.project
-WHERE s.region = $1 AND s.player = $2 LIMIT $3 FOR UPDATE OF s
+SELECT s.id FROM realtime_sessions s
+WHERE s.region = $1 AND s.player = $2 LIMIT $3 FOR UPDATE
 `
 
 type LobbySessionsOfPlayerParams struct {
@@ -781,7 +779,8 @@ type LobbySessionsOfPlayerParams struct {
 	Most   int32
 }
 
-// Locks up to @most sessions of a player in the realtime lobby.
+// Locks up to @most sessions of a player in the realtime lobby. All projects count, also those that are not in projects: tokens of the master
+// secret may name any.
 func (q *Queries) LobbySessionsOfPlayer(ctx context.Context, arg LobbySessionsOfPlayerParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, lobbySessionsOfPlayer, arg.Region, arg.Player, arg.Most)
 	if err != nil {

@@ -50,19 +50,17 @@ UNION ALL
     SELECT l.region, l.latencies, l.measured_at FROM player_latencies l WHERE l.region = ANY ($1) AND l.sub = $2 LIMIT $3) x)
 UNION ALL
 (SELECT 'lobby_sessions', to_jsonb(x) FROM (
-    SELECT s.region, s.project, s.id AS session, s.created_at, s.suspended_at FROM projects p
-    JOIN realtime_sessions s ON s.region = p.region AND s.project = p.id AND s.player = $2 ORDER BY s.created_at DESC LIMIT $3) x)
+    SELECT s.region, s.project, s.id AS session, s.created_at, s.suspended_at FROM realtime_sessions s
+    WHERE s.player = $2 ORDER BY s.created_at DESC LIMIT $3) x)
 UNION ALL
 (SELECT 'lobby_rooms', to_jsonb(x) FROM (
-    SELECT l.project, l.id AS room, l.type, m.state, m.session FROM projects p
-    JOIN realtime_sessions s ON s.region = p.region AND s.project = p.id AND s.player = $2
+    SELECT l.project, l.id AS room, l.type, m.state, m.session FROM realtime_sessions s
     JOIN lobby_members m ON m.region = s.region AND m.session = s.id JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
-    ORDER BY l.created_at DESC LIMIT $3) x)
+    WHERE s.player = $2 ORDER BY l.created_at DESC LIMIT $3) x)
 UNION ALL
 (SELECT 'lobby_invitations', to_jsonb(x) FROM (
-    SELECT i.project, l.id AS room, i.created_at, i.expires_at, i.answered_at FROM projects p
-    JOIN lobby_invitations i ON i.region = p.region AND i.project = p.id AND i.player = $2
-    JOIN lobbies l ON l.region = i.region AND l.uid = i.lobby ORDER BY i.created_at DESC LIMIT $3) x)
+    SELECT i.project, l.id AS room, i.created_at, i.expires_at, i.answered_at FROM lobby_invitations i
+    JOIN lobbies l ON l.region = i.region AND l.uid = i.lobby WHERE i.player = $2 ORDER BY i.created_at DESC LIMIT $3) x)
 UNION ALL
 (SELECT 'lobby_sayings', to_jsonb(x) FROM (
     SELECT l.project, l.id AS room, s.at, s.data FROM lobby_sayings s JOIN lobbies l ON l.region = s.region AND l.uid = s.lobby
@@ -73,7 +71,7 @@ UNION ALL
     WHERE m.player = $2 OR m.from_player = $2 ORDER BY m.at DESC LIMIT $3) x)
 UNION ALL
 (SELECT 'lobby_blocks', to_jsonb(x) FROM (
-    SELECT b.project, b.blocked, b.created_at FROM projects p JOIN player_blocks b ON b.region = p.region AND b.project = p.id AND b.player = $2
+    SELECT b.project, b.blocked, b.created_at FROM player_blocks b WHERE b.player = $2
     ORDER BY b.created_at DESC LIMIT $3) x)
 `
 
