@@ -130,15 +130,15 @@ func baselineHandler(o server.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	still, err := productHandler(o, baseline.Still{Store: o.Store})
+	constant, err := productHandler(o, baseline.ConstantStore{Store: o.Store})
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", naive)
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {}) // it listens
-	mux.Handle("/noop", at("/matchmake", still))
-	mux.Handle("/fleet/noop", at("/fleet/heartbeat", still))
+	mux.Handle("/noop", at("/matchmake", constant))
+	mux.Handle("/fleet/noop", at("/fleet/heartbeat", constant))
 	return mux, nil
 }
 

@@ -39,17 +39,17 @@ func TestBenchBaseline(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, body)
 	status, naive := clitest.Post(t, api+"/matchmake", anna, duel)
 	require.Equal(t, http.StatusOK, status, naive)
-	status, still := clitest.Post(t, api+"/noop", anna, duel)
-	require.Equal(t, http.StatusOK, status, still)
-	requireAlike(t, naive, still)
+	status, constant := clitest.Post(t, api+"/noop", anna, duel)
+	require.Equal(t, http.StatusOK, status, constant)
+	requireAlike(t, naive, constant)
 	require.Equal(t, 1, count(t, l, "SELECT count(*) FROM seats"), "one by the naive placement, none by the no-op")
 
 	beat := object{"instance_id": "eu-1", "load": 0.5}
 	status, alive := clitest.Post(t, api+"/fleet/heartbeat", fleet, beat)
 	require.Equal(t, http.StatusOK, status, alive)
-	status, still = clitest.Post(t, api+"/fleet/noop", fleet, beat)
-	require.Equal(t, http.StatusOK, status, still)
-	requireAlike(t, alive, still)
+	status, constant = clitest.Post(t, api+"/fleet/noop", fleet, beat)
+	require.Equal(t, http.StatusOK, status, constant)
+	requireAlike(t, alive, constant)
 
 	for path, body := range map[string]object{"/noop": {"region": "EU", "mode": "duel"}, "/fleet/noop": {"load": 0.5}} {
 		who := map[bool]string{true: fleet, false: anna}[strings.HasPrefix(path, "/fleet/")]
