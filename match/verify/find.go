@@ -35,18 +35,18 @@ func FindWith(p *profile.Profile, id string, tickets []match.Ticket, regions []s
 	if !f.tryFrom(0) {
 		return Match{}, false
 	}
-	return f.tried, true
+	return f.triedMatch, true
 }
 
 // finder is a search with the match that it has so far. Its try methods try all ways to complete that match: if one
-// returns true, the match is valid, else it is as before.
+// returns true, the match is valid, else its tickets, seats and roles are as before.
 type finder struct {
 	p           *profile.Profile
 	now         time.Time
 	regions     []string
 	mustInclude string // the id of a ticket; "": any match
 	candidates  []match.Ticket
-	tried       Match
+	triedMatch  Match
 }
 
 // tryFrom tries the match with and without each of the candidates from the i-th on.
@@ -54,11 +54,11 @@ func (f *finder) tryFrom(i int) bool {
 	if i == len(f.candidates) {
 		return f.hasValidSizes() && f.trySlots(f.roleSlots())
 	}
-	f.tried.Tickets = append(f.tried.Tickets, f.candidates[i])
+	f.triedMatch.Tickets = append(f.triedMatch.Tickets, f.candidates[i])
 	if f.tryTeams(i, 0) {
 		return true
 	}
-	f.tried.Tickets = f.tried.Tickets[:len(f.tried.Tickets)-1]
+	f.triedMatch.Tickets = f.triedMatch.Tickets[:len(f.triedMatch.Tickets)-1]
 	// Without the ticket, unless it is the one that has to be in the match.
 	return f.candidates[i].ID != f.mustInclude && f.tryFrom(i+1)
 }
@@ -75,11 +75,11 @@ func (f *finder) tryTeams(i, j int) bool {
 		if isFull || j > 0 && !f.mayContinueIn(team) {
 			continue
 		}
-		f.tried.Seats = append(f.tried.Seats, Seat{Ticket: t.ID, Sub: t.Players[j].Sub, Team: team.Name})
+		f.triedMatch.Seats = append(f.triedMatch.Seats, Seat{Ticket: t.ID, Sub: t.Players[j].Sub, Team: team.Name})
 		if f.tryTeams(i, j+1) {
 			return true
 		}
-		f.tried.Seats = f.tried.Seats[:len(f.tried.Seats)-1]
+		f.triedMatch.Seats = f.triedMatch.Seats[:len(f.triedMatch.Seats)-1]
 	}
 	return false
 }
@@ -87,14 +87,14 @@ func (f *finder) tryTeams(i, j int) bool {
 // mayContinueIn reports whether the party of the last seat may have its next player in the team: it is the same one, or
 // both allow parties to split.
 func (f *finder) mayContinueIn(team profile.Team) bool {
-	last := f.tried.Seats[len(f.tried.Seats)-1].Team
+	last := f.triedMatch.Seats[len(f.triedMatch.Seats)-1].Team
 	lastAllowsSplit := slices.ContainsFunc(f.p.Teams,
 		func(t profile.Team) bool { return t.Name == last && t.AllowSplit })
 	return last == team.Name || lastAllowsSplit && team.AllowSplit
 }
 
 func (f *finder) countPlayers(team string) (n int) {
-	for _, s := range f.tried.Seats {
+	for _, s := range f.triedMatch.Seats {
 		if s.Team == team {
 			n++
 		}
@@ -104,7 +104,7 @@ func (f *finder) countPlayers(team string) (n int) {
 
 // hasValidSizes reports whether the match has tickets, and its teams have the sizes that the profile allows.
 func (f *finder) hasValidSizes() bool {
-	return len(f.tried.Tickets) > 0 && len(newChecker(f.p, f.tried, f.now).checkTeams()) == 0
+	return len(f.triedMatch.Tickets) > 0 && len(newChecker(f.p, f.triedMatch, f.now).checkTeams()) == 0
 }
 
 // slot is the place of one player of a team with a role, which has to be taken or may be.
@@ -148,8 +148,8 @@ func (f *finder) trySlots(slots []slot) bool {
 		return f.tryRegions()
 	}
 	first, rest := slots[0], slices.Clone(slots[1:])
-	for i := first.previousSeat + 1; i < len(f.tried.Seats); i++ {
-		seat := &f.tried.Seats[i]
+	for i := first.previousSeat + 1; i < len(f.triedMatch.Seats); i++ {
+		seat := &f.triedMatch.Seats[i]
 		if seat.Team != first.teamName || seat.Role != "" || !f.wouldTake(*seat, first.roleName) {
 			continue
 		}
@@ -171,7 +171,7 @@ func (f *finder) trySlots(slots []slot) bool {
 
 // wouldTake reports whether the player of a seat would take a role at the age of its ticket: see Profile.Autofill.
 func (f *finder) wouldTake(s Seat, role string) bool {
-	c := newChecker(f.p, f.tried, f.now)
+	c := newChecker(f.p, f.triedMatch, f.now)
 	for _, m := range c.members {
 		if m.seat.Sub == s.Sub && m.seat.Ticket == s.Ticket {
 			return slices.Contains(c.wishedRoles(m), role)
@@ -183,8 +183,8 @@ func (f *finder) wouldTake(s Seat, role string) bool {
 // tryRegions tries each region.
 func (f *finder) tryRegions() bool {
 	for _, region := range f.regions {
-		f.tried.Region = region
-		if len(Check(f.p, f.tried, f.now)) == 0 {
+		f.triedMatch.Region = region
+		if len(Check(f.p, f.triedMatch, f.now)) == 0 {
 			return true
 		}
 	}

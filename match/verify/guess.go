@@ -22,8 +22,8 @@ func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now tim
 	}
 	for range tries {
 		g.fillMatch()
-		if len(g.tried.Tickets) > 0 && len(Check(p, g.tried, now)) == 0 {
-			return g.tried, true
+		if len(g.triedMatch.Tickets) > 0 && len(Check(p, g.triedMatch, now)) == 0 {
+			return g.triedMatch, true
 		}
 	}
 	return Match{}, false
@@ -37,7 +37,7 @@ type guesser struct {
 	random     *rand.Rand
 	candidates []match.Ticket
 	firmRules  []profile.Rule // those that no further ticket mends
-	tried      Match
+	triedMatch Match
 	freePlaces []int // of the teams of p.Teams, by their index
 }
 
@@ -64,7 +64,7 @@ func mayBeMended(r profile.Rule) bool {
 // fillMatch fills a new match at random with tickets that violate no firm rule.
 func (g *guesser) fillMatch() {
 	// In a region from the beginning, so that rules on latencies refuse tickets early.
-	g.tried = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
+	g.triedMatch = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
 	g.drawPlaces()
 	order := g.drawOrder()
 	// Roles first: the players who fill one are few, and would find their places taken.
@@ -163,7 +163,7 @@ func wishesRole(p match.Player, role string) bool {
 // missingPlayers returns how many players with a role the team of an index still has to have.
 func (g *guesser) missingPlayers(team int, role profile.Role) int {
 	missing := role.Min
-	for _, s := range g.tried.Seats {
+	for _, s := range g.triedMatch.Seats {
 		if s.Team == g.p.Teams[team].Name && s.Role == role.Name {
 			missing--
 		}
@@ -176,18 +176,18 @@ func (g *guesser) missingPlayers(team int, role profile.Role) int {
 // already, the team has too few free places, or a firm rule is violated then.
 func (g *guesser) seatTicket(i, team int) bool {
 	t := &g.candidates[i]
-	isSeated := slices.ContainsFunc(g.tried.Tickets, func(o match.Ticket) bool { return o.ID == t.ID })
+	isSeated := slices.ContainsFunc(g.triedMatch.Tickets, func(o match.Ticket) bool { return o.ID == t.ID })
 	if isSeated || g.freePlaces[team] < len(t.Players) {
 		return false
 	}
-	before := g.tried
-	g.tried.Tickets = append(g.tried.Tickets, *t)
+	before := g.triedMatch
+	g.triedMatch.Tickets = append(g.triedMatch.Tickets, *t)
 	for _, p := range t.Players {
-		g.tried.Seats = append(g.tried.Seats,
+		g.triedMatch.Seats = append(g.triedMatch.Seats,
 			Seat{Ticket: t.ID, Sub: p.Sub, Team: g.p.Teams[team].Name, Role: g.roleFor(p, team)})
 	}
 	if !g.firmRulesHold() {
-		g.tried = before
+		g.triedMatch = before
 		return false
 	}
 	g.freePlaces[team] -= len(t.Players)
@@ -206,6 +206,6 @@ func (g *guesser) roleFor(p match.Player, team int) string {
 
 // firmRulesHold reports whether the match may become valid with more tickets.
 func (g *guesser) firmRulesHold() bool {
-	c := newChecker(g.p, g.tried, g.now)
+	c := newChecker(g.p, g.triedMatch, g.now)
 	return len(c.checkOnce()) == 0 && len(c.checkMode()) == 0 && len(c.checkRules(g.firmRules)) == 0
 }

@@ -22,7 +22,7 @@ func isVerb(name string) bool { return verbs[strings.ToLower(name)] }
 // wordSet returns the words of a text.
 func wordSet(text string) map[string]bool {
 	words := map[string]bool{}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		words[word] = true
 	}
 	return words
