@@ -139,11 +139,7 @@ func (f *logReader) fetchRowsByRoom(ctx context.Context,
 	positions map[uuid.UUID]int64) (map[uuid.UUID][]db.LobbyRow, error) {
 	byRoom := map[uuid.UUID][]db.LobbyRow{}
 	for range maxJoinPages {
-		after := make([]db.LobbyPos, 0, len(positions))
-		for uid, pos := range positions {
-			after = append(after, db.LobbyPos{LobbyUID: uid, LogPos: pos})
-		}
-		rows, more, err := f.fetchRows(ctx, after)
+		rows, more, err := f.fetchRows(ctx, positions)
 		if err != nil {
 			return byRoom, err
 		}
@@ -158,7 +154,13 @@ func (f *logReader) fetchRowsByRoom(ctx context.Context,
 	return byRoom, nil
 }
 
-func (f *logReader) fetchRows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {
+// fetchRows returns one page of the rows of rooms after positions.
+func (f *logReader) fetchRows(ctx context.Context,
+	positions map[uuid.UUID]int64) (page []db.LobbyRow, more bool, err error) {
+	after := make([]db.LobbyPos, 0, len(positions))
+	for uid, pos := range positions {
+		after = append(after, db.LobbyPos{LobbyUID: uid, LogPos: pos})
+	}
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	return f.options.Store.LobbyLog(ctx, f.options.Region, after)

@@ -18,7 +18,7 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 		reached[r.lobbyUID] = r.inbox.appliedPosition()
 	}
 	for more := true; more; {
-		if more, err = f.readRows(ctx, page, reached); err != nil {
+		if more, err = f.readRows(ctx, reached); err != nil {
 			return nil, err
 		}
 	}
@@ -33,12 +33,8 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 }
 
 // readRows reads one page of rows, and advances the positions as far as the rows follow each other.
-func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid.UUID]int64) (more bool, err error) {
-	after := make([]db.LobbyPos, len(page))
-	for i, r := range page {
-		after[i] = db.LobbyPos{LobbyUID: r.lobbyUID, LogPos: reached[r.lobbyUID]}
-	}
-	rows, more, err := f.fetchRows(ctx, after)
+func (f *logReader) readRows(ctx context.Context, reached map[uuid.UUID]int64) (more bool, err error) {
+	rows, more, err := f.fetchRows(ctx, reached)
 	if err != nil {
 		return false, err
 	}
