@@ -96,11 +96,12 @@ func (pl *plan) chooseEven() {
 	}
 }
 
-// addCounted makes a trait of each count of which a match needs a least number of players.
+// addCounted makes a trait of each count, with the least number of players that a match needs, or 0: a search then also
+// sees those of whom a match may have any number beside those of whom it may have few.
 func (pl *plan) addCounted() {
 	for _, r := range allOf(pl.rules) {
 		k, ok := r.condition.(*count)
-		if !ok || k.scope.onlyRole != anyRole || r.baseLimits.Min == 0 {
+		if !ok || k.scope.onlyRole != anyRole {
 			continue
 		}
 		least := r.baseLimits.Min

@@ -74,6 +74,33 @@ func TestRareValuesAreFound(t *testing.T) {
 	}
 }
 
+// Four hundred nearer players of whom a match may have two do not hide the two others, on both sides of them.
+func TestThoseBesideACountedCrowdAreFound(t *testing.T) {
+	t.Parallel()
+	counted := func(name string) profile.Rule {
+		r := on(profile.Count, name, profile.Limits{Max: 2})
+		r.AnyOf = []string{"x"}
+		return r
+	}
+	for name, rule := range map[string]profile.Rule{
+		"in the match": counted("class"),
+		"in each team": perTeam(counted("class")),
+		"in an and":    {Kind: profile.And, Rules: []profile.Rule{counted("class")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tickets []*match.Ticket
+			for i := range 400 {
+				tickets = append(tickets, ticket(fmt.Sprintf("common-%03d", i), textOf("class", "x"), skill(float64(i))))
+			}
+			tickets = append(tickets, ticket("rare-1", textOf("class", "y"), skill(-1000)), ticket("rare-2", textOf("class", "y"), skill(1400)))
+			found := decide(with(game(4), nearSkill(3000), rule), tickets...)
+			require.Len(t, found, 1)
+			require.Subset(t, found[0].Tickets, []string{"rare-1", "rare-2"})
+		})
+	}
+}
+
 func TestPartiesStayTogether(t *testing.T) {
 	t.Parallel()
 	found := decide(game(3, 3), ticket("a", party(2)), ticket("b", party(2)), ticket("c", party(2), waited(-time.Second)), ticket("d"), ticket("e"))
