@@ -50,7 +50,7 @@ func serverCommand(c *common) *cobra.Command {
 		if deployed {
 			// What the deployment says wins over the flags: the director refuses another region or capacity.
 			c.directorURLs = d.URLs
-			cfg = cfg.Deployed(d, gamePort)
+			cfg = cfg.WithDeployment(d, gamePort)
 		}
 		if cfg.InstanceID == "" {
 			// A new name for each process: of two processes with one name, the later one replaces the other.
