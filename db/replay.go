@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Past selects the history of a profile between two times.
-type Past struct {
+// PastRange selects the history of a profile between two times.
+type PastRange struct {
 	Region, ProfileName string
 	From, Until         time.Time
 }
@@ -24,7 +24,7 @@ const (
 // PastTickets calls f with the tickets that were in the queue between the times of p and have left it, in the order of
 // their creation. It keeps one page in memory and no transaction open. Errors: Unavailable; the first error of f, which
 // ends the calls.
-func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTicketsRow) error) error {
+func (s *Store) PastTickets(ctx context.Context, p PastRange, f func(query.ReplayTicketsRow) error) error {
 	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
 	return eachPast(func() ([]query.ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) },
@@ -55,7 +55,7 @@ func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 
 // PastMatches calls f with the matches that were committed between the times of p, in that order. It keeps one page in
 // memory and no transaction open. Errors: Unavailable; the first error of f, which ends the calls.
-func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatchesRow) error) error {
+func (s *Store) PastMatches(ctx context.Context, p PastRange, f func(query.ReplayMatchesRow) error) error {
 	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
 	return eachPast(func() ([]query.ReplayMatchesRow, error) { return s.q.ReplayMatches(ctx, arg) },
@@ -67,14 +67,14 @@ func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatc
 
 // PastVersions returns the versions of the profile that made matches, with the seeds of their random choices, those
 // with the most matches first. Errors: Unavailable.
-func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
+func (s *Store) PastVersions(ctx context.Context, p PastRange) ([]query.ReplayVersionsRow, error) {
 	rows, err := s.q.ReplayVersions(ctx,
 		query.ReplayVersionsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until})
 	return rows, frame.Classify(err)
 }
 
 // PastRegions returns the game regions in which matches were or could have been played. Errors: Unavailable.
-func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
+func (s *Store) PastRegions(ctx context.Context, p PastRange) ([]string, error) {
 	names, err := s.q.ReplayRegions(ctx,
 		query.ReplayRegionsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until})
 	return names, frame.Classify(err)
@@ -82,7 +82,7 @@ func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 
 // PastShortages returns the matches that waited for a server for longer than longerThan, at most 100,000. Errors:
 // Unavailable.
-func (s *Store) PastShortages(ctx context.Context, p Past,
+func (s *Store) PastShortages(ctx context.Context, p PastRange,
 	longerThan time.Duration) ([]query.ReplayShortagesRow, error) {
 	rows, err := s.q.ReplayShortages(ctx, query.ReplayShortagesParams{
 		Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until, Longer: longerThan, Page: maxShortages,

@@ -116,11 +116,11 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, op operator
 
 // toReplay returns the rules to try, and the part of the history to try them on.
 func (p *program) toReplay(ctx context.Context, op operator,
-	f replayFlags) (rules decide.Version, past db.Past, err error) {
+	f replayFlags) (rules decide.Version, past db.PastRange, err error) {
 	// One moment for both ends, by the clock of the database, which wrote the history.
 	now, err := op.store.DatabaseNow(ctx)
 	if err != nil {
-		return decide.Version{}, db.Past{}, err
+		return decide.Version{}, db.PastRange{}, err
 	}
 	past.Region = op.conf.config.Server.Universe
 	var bad [2]error

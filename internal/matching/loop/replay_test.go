@@ -81,7 +81,7 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 func (b *bundle) replay(name string, from time.Time) *replay.Report {
 	b.t.Helper()
 	in := must.Get(replayer.Past(b.t.Context(), b.Store,
-		db.Past{Region: universe, ProfileName: name, From: from, Until: b.Now()}, b.rules(name),
+		db.PastRange{Region: universe, ProfileName: name, From: from, Until: b.Now()}, b.rules(name),
 		replayer.Recording{}))(b.t)
 	return must.Get(replay.Run(b.t.Context(), in))(b.t)
 }
@@ -112,7 +112,7 @@ func TestWhatAHistoryCannotReplay(t *testing.T) {
 			b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 			stop() // it has written the history then
 			in, err := replayer.Past(t.Context(), b.Store,
-				db.Past{Region: universe, ProfileName: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()},
+				db.PastRange{Region: universe, ProfileName: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()},
 				b.rules("duel"), replayer.Recording{})
 			if err == nil {
 				_, err = replay.Run(t.Context(), in)

@@ -14,11 +14,11 @@ import (
 // Store is what a replay reads; [db.Store] implements it.
 type Store interface {
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
-	PastTickets(ctx context.Context, p db.Past, f func(query.ReplayTicketsRow) error) error
-	PastMatches(ctx context.Context, p db.Past, f func(query.ReplayMatchesRow) error) error
-	PastVersions(ctx context.Context, p db.Past) ([]query.ReplayVersionsRow, error)
-	PastRegions(ctx context.Context, p db.Past) ([]string, error)
-	PastShortages(ctx context.Context, p db.Past, longer time.Duration) ([]query.ReplayShortagesRow, error)
+	PastTickets(ctx context.Context, p db.PastRange, f func(query.ReplayTicketsRow) error) error
+	PastMatches(ctx context.Context, p db.PastRange, f func(query.ReplayMatchesRow) error) error
+	PastVersions(ctx context.Context, p db.PastRange) ([]query.ReplayVersionsRow, error)
+	PastRegions(ctx context.Context, p db.PastRange) ([]string, error)
+	PastShortages(ctx context.Context, p db.PastRange, longer time.Duration) ([]query.ReplayShortagesRow, error)
 	HistoryBegins(ctx context.Context, region string) (time.Time, error)
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
@@ -28,7 +28,7 @@ type history struct {
 	// ctx is that of Past: the iterators of a replay are given none.
 	ctx              context.Context
 	store            Store
-	pastRange        db.Past
+	pastRange        db.PastRange
 	neededAttributes needs
 
 	recording       Recording

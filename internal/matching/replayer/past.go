@@ -18,7 +18,7 @@ import (
 // matches, game regions and seed. The profile of the rules has the same name. Ctx bounds all reads, including those of
 // the arrivals. The tickets that wait are in memory. Errors: there is no history, or it lacks attributes that the rules
 // compare; the store's.
-func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, recording Recording) (replay.Input, error) {
+func Past(ctx context.Context, s Store, past db.PastRange, rules decide.Version, recording Recording) (replay.Input, error) {
 	h := &history{ctx: ctx, store: s, pastRange: past, neededAttributes: needsOf(rules.Profile), recording: recording}
 	// Before the history: a ticket that leaves in between is in both, not in neither.
 	if err := h.readQueue(); err != nil {
@@ -54,7 +54,7 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 const serverWait = 2 * time.Second
 
 // Capacity returns when matches waited for servers.
-func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (replay.Capacity, error) {
+func Capacity(ctx context.Context, s Store, past db.PastRange, p *profile.Profile) (replay.Capacity, error) {
 	// Between decision and commit, players may have Accept to answer: that is no shortage.
 	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
 	if err != nil {
