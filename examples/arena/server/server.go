@@ -62,8 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// WithDeployment returns the configuration with what the director has decided for a deployment: who the server is, and the
-// port of this name.
+// WithDeployment returns the configuration with what the director has decided for a deployment: who the server is, and
+// the port of this name.
 func (c Config) WithDeployment(d sdk.Deployment, port string) Config {
 	c.FleetToken, c.InstanceID, c.Region = d.Server.FleetToken, d.Server.InstanceID, d.Server.Region
 	c.Modes, c.Capacity = d.Server.Modes, d.Server.Capacity
