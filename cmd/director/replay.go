@@ -92,7 +92,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, op operator
 	if err != nil {
 		return err
 	}
-	in, err := replayer.Past(ctx, op.store, past, rules,
+	in, err := replayer.Input(ctx, op.store, past, rules,
 		replayer.Recording{PlayerArg: op.conf.config.Server.PlayerArg, Privacy: op.conf.config.HistoryPrivacy})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, op operator
 	if cmd.Flags().Changed("accept-rate") {
 		in.Accept = replay.Accept{Drawn: true, Rate: f.accept}
 	}
-	// Without it the regions of the recorded matches, which replayer.Past has filled in.
+	// Without it the regions of the recorded matches, which replayer.Input has filled in.
 	if cmd.Flags().Changed("regions") {
 		in.Regions = f.regions
 	}

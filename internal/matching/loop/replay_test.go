@@ -80,7 +80,7 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 // replay replays the live version of a profile from then on.
 func (b *bundle) replay(name string, from time.Time) *replay.Report {
 	b.t.Helper()
-	in := must.Get(replayer.Past(b.t.Context(), b.Store,
+	in := must.Get(replayer.Input(b.t.Context(), b.Store,
 		db.PastRange{Region: universe, ProfileName: name, From: from, Until: b.Now()}, b.rules(name),
 		replayer.Recording{}))(b.t)
 	return must.Get(replay.Run(b.t.Context(), in))(b.t)
@@ -111,7 +111,7 @@ func TestWhatAHistoryCannotReplay(t *testing.T) {
 			b.ticket(1000, party("bo"), "duel")
 			b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 			stop() // it has written the history then
-			in, err := replayer.Past(t.Context(), b.Store,
+			in, err := replayer.Input(t.Context(), b.Store,
 				db.PastRange{Region: universe, ProfileName: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()},
 				b.rules("duel"), replayer.Recording{})
 			if err == nil {

@@ -25,7 +25,7 @@ type Store interface {
 
 // history reads the history of a profile.
 type history struct {
-	// ctx is that of Past: the iterators of a replay are given none.
+	// ctx is that of Input: the iterators of a replay are given none.
 	ctx              context.Context
 	store            Store
 	pastRange        db.PastRange

@@ -14,11 +14,12 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// Past returns the input of a replay of rules over the history of a profile: its tickets, with those that still wait,
+// Input returns the input of a replay of rules over the history of a profile: its tickets, with those that still wait,
 // matches, game regions and seed. The profile of the rules has the same name. Ctx bounds all reads, including those of
 // the arrivals. The tickets that wait are in memory. Errors: there is no history, or it lacks attributes that the rules
 // compare; the store's.
-func Past(ctx context.Context, s Store, past db.PastRange, rules decide.Version, recording Recording) (replay.Input, error) {
+func Input(ctx context.Context, s Store, past db.PastRange, rules decide.Version,
+	recording Recording) (replay.Input, error) {
 	h := &history{ctx: ctx, store: s, pastRange: past, neededAttributes: needsOf(rules.Profile), recording: recording}
 	// Before the history: a ticket that leaves in between is in both, not in neither.
 	if err := h.readQueue(); err != nil {
