@@ -45,7 +45,8 @@ func smallestItems(s *openapi3.Schema, n int) []any {
 	list := make([]any, n)
 	for i := range list {
 		list[i] = smallestValue(s.Items.Value)
-		if word, ok := list[i].(string); ok && s.UniqueItems {
+		word, isText := list[i].(string)
+		if isText && s.UniqueItems {
 			list[i] = word + strconv.Itoa(i)
 		}
 	}

@@ -47,8 +47,11 @@ func mediaExamples(media Node) []example {
 		list = append(list, example{m.Node.Get("summary").String(), m.Node.Get("value")})
 	}
 	// Examples of the call itself are better: that of the schema is shared by all calls that use it.
-	if one := media.Get("schema", "example"); len(list) == 0 && one.Exists() {
-		list = append(list, example{Node: one})
+	if len(list) > 0 {
+		return list
+	}
+	if shared := media.Get("schema", "example"); shared.Exists() {
+		list = append(list, example{Node: shared})
 	}
 	return list
 }

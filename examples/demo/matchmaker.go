@@ -34,7 +34,11 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	if err := c.runCommand(c.newCommand("director", firstWorker, c.directorEnv, "work")); err != nil {
 		return "", err
 	}
-	if !awaitTrue(ctx, func() bool { _, ok := c.ownedSince(ctx, 0); return ok || c.unexpectedExit() != nil }) {
+	isOwned := func() bool {
+		_, owned := c.ownedSince(ctx, 0)
+		return owned || c.unexpectedExit() != nil
+	}
+	if !awaitTrue(ctx, isOwned) {
 		return "", fmt.Errorf("no worker decides for the profile: %w", ctx.Err())
 	}
 	// The wait also ends when a process has died: its error says more than that nobody decides.

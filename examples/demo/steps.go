@@ -37,7 +37,8 @@ func (c *chaos) runSteps(ctx context.Context, length time.Duration) error {
 	lastStepAt := time.Now()
 	for _, s := range c.steps() {
 		at := c.screen.startedAt.Add(time.Duration(s.afterShare * float64(length)))
-		if soonest := lastStepAt.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
+		soonest := lastStepAt.Add(length / 20)
+		if s.afterShare > 0 && at.Before(soonest) {
 			at = soonest
 		}
 		// The end of ctx is no error: the proofs then say what has not happened.

@@ -86,11 +86,12 @@ func (c config) serveFunction(ctx context.Context, log *slog.Logger, started fun
 	defer context.AfterFunc(ctx, server.Stop)()
 	log.LogAttrs(ctx, slog.LevelInfo, "match function listens", slog.String("addr", listener.Addr().String()))
 	started(listener.Addr().String())
+	err = server.Serve(listener)
 	// After the end of ctx, Serve returns because it was stopped.
-	if err := server.Serve(listener); ctx.Err() == nil {
-		return err
+	if ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // runDirector runs the director until ctx ends.

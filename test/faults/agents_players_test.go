@@ -37,8 +37,8 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 		}, 20*time.Second, 50*time.Millisecond)
 		return answer
 	}
-	asked := fields{"region": "eu", "mode": "duel", "max_players": 2}
-	seat := awaitStatus(http.StatusOK, "ann", "/matchmake", asked)
+	request := fields{"region": "eu", "mode": "duel", "max_players": 2}
+	seat := awaitStatus(http.StatusOK, "ann", "/matchmake", request)
 	resolved := fields{"session_handle": seat["session_handle"]}
 	<-silent.begun
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
@@ -54,7 +54,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
 	require.Equal(t, seat["session_id"], "eu."+strings.Join(roomsOf(game), " "))
 
-	awaitStatus(http.StatusOK, "bob", "/matchmake", asked)
+	awaitStatus(http.StatusOK, "bob", "/matchmake", request)
 	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM sessions"))
 	r.RequireInvariants()

@@ -87,7 +87,8 @@ func (l *loopSoak) requireDecided() {
 		state, _ := w.last["state"].(string)
 		states[state]++
 		reported = append(reported, id+" "+state)
-		if _, seated := w.last["session_handle"]; state == "assigned" && seated {
+		_, isSeated := w.last["session_handle"] // a ticket that an Open Match director assigned has none
+		if state == "assigned" && isSeated {
 			for _, sub := range w.party {
 				assigned = append(assigned, id+" "+sub)
 			}

@@ -131,7 +131,8 @@ func (r *contractRig) requireSuccesses() {
 	var refused []string
 	for path, item := range document.Paths.Map() {
 		for method := range item.Operations() {
-			if route := method + " " + path; !carriedOut[route] && !slices.Contains(unattainable, route) {
+			route := method + " " + path
+			if !carriedOut[route] && !slices.Contains(unattainable, route) {
 				refused = append(refused, route)
 			}
 		}
