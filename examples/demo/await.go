@@ -9,7 +9,7 @@ import (
 func awaitTrue(ctx context.Context, holds func() bool) bool {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	// The condition is asked first: what holds already counts, also after the end of ctx.
+	// The condition comes first: one that holds already returns true, also after the end of ctx.
 	for !holds() {
 		select {
 		case <-ctx.Done():

@@ -15,7 +15,7 @@ import (
 // machine for ever, and answers would remember all calls of its bots.
 const stayFor = 30 * time.Minute
 
-// isTerminal reports whether somebody may be looking at the output.
+// isTerminal reports whether the demo prints to a terminal, and not to a file or a pipe.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // parseStay returns how long the system runs on after the proofs. Without a value it runs on only on a terminal, where

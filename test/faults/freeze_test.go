@@ -41,7 +41,7 @@ func withName(t *testing.T, databaseURL, name string) string {
 	return dbtest.WithParameters(t, databaseURL, "application_name", name)
 }
 
-// newSite is a site whose process freezes.
+// newSite returns a site that is frozen by SIGSTOP.
 func newSite(t *testing.T, name string, p *process) *site {
 	return &site{
 		process: p, name: name, seats: map[string]*rigtest.Answers{},
@@ -70,17 +70,17 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 	}
 }
 
-// freezeInTransaction freezes a site at random moments until one is in the middle of a transaction, and returns that
-// moment.
-func (r *rig) freezeInTransaction(s *site) time.Time {
+// freezeInTransaction freezes a site, and resumes it, at random moments, until it is frozen in the middle of a
+// transaction. It returns when that was.
+func (r *rig) freezeInTransaction(s *site) (frozenAt time.Time) {
 	r.T.Helper()
 	for range 500 {
 		pause(r.T.Context(), rand.N(20*time.Millisecond))
-		at := time.Now()
+		frozenAt = time.Now()
 		s.freeze()
 		pause(r.T.Context(), 30*time.Millisecond) // Postgres finishes statements that it has already received
 		if r.isActive(s.name, "xact_start IS NOT NULL") {
-			return at
+			return frozenAt
 		}
 		s.resume()
 	}
@@ -97,9 +97,9 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 			return newSite(r.T, name, r.ServeReplica("--database-url", withName(r.T, r.Cluster.URL("postgres"), name)))
 		},
 		"cut off": func(r *rig, name string) *site { // neither side sees an error: the network delivers nothing
-			w := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
-			s := newSite(r.T, name, r.ServeReplica("--database-url", withName(r.T, w.URL, name)))
-			s.freeze, s.resume = w.Pause, w.Resume
+			proxy := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
+			s := newSite(r.T, name, r.ServeReplica("--database-url", withName(r.T, proxy.URL, name)))
+			s.freeze, s.resume = proxy.Pause, proxy.Resume
 			return s
 		},
 	} {
@@ -121,7 +121,7 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 			l.seats.Await(100)
 			for turn := range longtest.Pick(1, len(sites)) {
 				victim := sites[turn]
-				at := r.freezeInTransaction(victim)
+				frozenAt := r.freezeInTransaction(victim)
 				pause(t.Context(), 4*time.Second)
 				victim.resume()
 				pause(t.Context(), time.Second) // the resumed replica must not block the others either
@@ -130,7 +130,7 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 					for _, s := range slices.Delete(slices.Clone(sites), turn, turn+1) {
 						others = append(others, s.seats[region])
 					}
-					longest := rigtest.LongestGap(at, others...)
+					longest := rigtest.LongestGap(frozenAt, others...)
 					t.Logf("%s %s: no placement in %s for %s", victim.name, name, region, longest)
 					require.LessOrEqual(t, longest, maxGap, "%s %s, in %s", victim.name, name, region)
 				}
@@ -208,7 +208,7 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		directing, stop := context.WithCancel(t.Context())
 		t.Cleanup(stop)
 		var lateMatches int
-		fetching := background.Loop(t, func(context.Context) {
+		awaitFetch := background.Loop(t, func(context.Context) {
 			_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { lateMatches++ })
 		})
 		isFrozen := l.freezeWhileAccepting(frozen)
@@ -216,10 +216,10 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		if !isFrozen {
 			require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 			stop()
-			fetching()
+			awaitFetch()
 			continue
 		}
-		directors := background.Loop(t, func(context.Context) { l.runDirector(directing, profiles()[0]) })
+		awaitDirector := background.Loop(t, func(context.Context) { l.runDirector(directing, profiles()[0]) })
 		require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 },
 			20*time.Second, 5*time.Millisecond)
 		took := time.Since(frozenAt)
@@ -227,11 +227,11 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		require.Less(t, took, 8*time.Second, "the hold timeout, a lease of the cycle, and one cycle")
 
 		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
-		fetching()
+		awaitFetch()
 		require.Zero(t, lateMatches, "the frozen transaction was rolled back")
 		l.awaitQueue(1)
 		stop()
-		directors()
+		awaitDirector()
 		l.requireConsistent(t.Context())
 		return
 	}
@@ -252,7 +252,7 @@ func (l *omRig) freezeWhileAccepting(p *process) bool {
 	require.NoError(l.T, p.Process.Signal(syscall.SIGSTOP))
 	require.NoError(l.T, tx.Rollback(l.T.Context()))
 	for range 500 {
-		if one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')") {
+		if l.isActive("frozen", "state = 'idle in transaction'") {
 			return true
 		}
 		pause(l.T.Context(), 2*time.Millisecond)

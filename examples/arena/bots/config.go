@@ -22,8 +22,8 @@ type Config struct {
 	Region string
 	// Modes are distributed to the parties in turn.
 	Modes []string
-	// Profiles are the profiles that parties of a mode queue for. Parties of other modes call matchmake. Bots have a
-	// number "skill", and members of a party have about the same.
+	// Profiles are the profiles that parties queue for, by mode. Parties of other modes call matchmake. The tickets have
+	// a number "skill" of each bot, which is about the same for the members of a party.
 	Profiles map[string]string
 	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int
@@ -35,7 +35,7 @@ type Config struct {
 	SilentFor time.Duration
 	// Logger logs errors; nil logs nothing.
 	Logger *slog.Logger
-	// Seed makes parties and pauses repeatable. 0 takes a random one.
+	// Seed makes parties and pauses repeatable. 0 stands for a random seed.
 	Seed uint64
 }
 

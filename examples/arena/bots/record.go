@@ -17,7 +17,7 @@ import (
 type record struct {
 	mu        sync.Mutex // the bot writes the fields, and Swarm.Stats reads them at any time
 	botStats  BotStats
-	lostIn    string // the session that it was disconnected from and rejoins
+	lostIn    string // the session in which the connection was lost; "": no connection was lost in this match
 	lastScore int    // in the last state of this visit
 	hasState  bool   // a state of this visit has arrived
 }
@@ -33,7 +33,7 @@ func (r *record) copyStats() BotStats {
 	return copied
 }
 
-// beginVisit begins a visit.
+// beginVisit records that a game server has welcomed the bot, and how the bot came there.
 func (r *record) beginVisit(seat sdk.Seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *record) beginVisit(seat sdk.Seat) {
 	r.botStats.Playing, r.lostIn, r.hasState = true, "", false
 }
 
-// endMatch ends a match.
+// endMatch records that the bot's match is over for it: its next visit is one of a new match.
 func (r *record) endMatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *record) endMatch() {
 func (r *record) countError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Lost while it played: the next visit to the same session is a rejoin, and to another one a move.
+	// The connection was lost: the next visit to the same session is a rejoin, and to another one a move.
 	if r.botStats.Playing {
 		r.botStats.Playing = false
 		r.lostIn = r.botStats.Visits[len(r.botStats.Visits)-1].SessionID

@@ -13,7 +13,7 @@ import (
 // Group is friends who play together. The first one is the host, who owns the lobby.
 type Group []*Friend
 
-// Close closes the connections of all.
+// Close closes the connections of all friends.
 func (g Group) Close() {
 	for _, f := range g {
 		f.Client.Close()
@@ -76,7 +76,10 @@ func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
 	err = g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
 		return f.Client.Await(ctx, func() bool { return len(f.LinesHeard(room)) >= before+len(g) })
 	})
-	return g[0].LinesHeard(room)[before:], err
+	if err != nil {
+		return nil, err
+	}
+	return g[0].LinesHeard(room)[before:], nil
 }
 
 // SameOrder reports whether all friends have heard the same in the same order.
@@ -112,6 +115,9 @@ func (g Group) Start(ctx context.Context, room, roomType string, latencies map[s
 		_, err := f.Client.Join(ctx, m.RoomType, m.Room, lobby.JoinOptions{Name: f.Name})
 		return err
 	})
+	if err != nil {
+		return lobby.MatchFound{}, err
+	}
 	m, _ := host.newestMatch()
-	return m, err
+	return m, nil
 }
