@@ -41,7 +41,7 @@ var botsPlay = bots.Span{Min: 6 * time.Second, Max: 12 * time.Second}
 type options struct {
 	directorURL, listenAddress, issuerKey, sdkDir string
 	botCount                                      int
-	lobbyLogin                                    lobbyAccess
+	lobby                                         lobbyAccess
 }
 
 // lobbyAccess is how players get into the realtime lobby.
@@ -60,15 +60,15 @@ func main() {
 		"file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
 	flag.StringVar(&o.sdkDir, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
 	flag.IntVar(&o.botCount, "bots", 3, "how many bots play")
-	flag.StringVar(&o.lobbyLogin.urls, "lobby", "ws://127.0.0.1:4000",
+	flag.StringVar(&o.lobby.urls, "lobby", "ws://127.0.0.1:4000",
 		"URLs of the replicas' listeners for the lobby, comma-separated")
-	flag.StringVar(&o.lobbyLogin.backend.URL, "control", "http://127.0.0.1:3000",
+	flag.StringVar(&o.lobby.backend.URL, "control", "http://127.0.0.1:3000",
 		"URL of the control API, which mints tokens of the lobby")
-	flag.StringVar(&o.lobbyLogin.backend.InternalToken, "internal-token",
+	flag.StringVar(&o.lobby.backend.InternalToken, "internal-token",
 		cmp.Or(os.Getenv("DIRECTOR_REALTIME_INTERNAL_TOKEN"),
 			"nexis-dev-internal-token"), "secret of the control API")
-	flag.StringVar(&o.lobbyLogin.projectID, "project", "demo-project", "project of the lobby")
-	flag.StringVar(&o.lobbyLogin.projectKey, "key", "demo-key", "key of the project")
+	flag.StringVar(&o.lobby.projectID, "project", "demo-project", "project of the lobby")
+	flag.StringVar(&o.lobby.projectKey, "key", "demo-key", "key of the project")
 	flag.Parse()
 	if err := runServer(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)

@@ -45,11 +45,11 @@ func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error
 	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdkDir))))
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,
-			Lobby: strings.Split(o.lobbyLogin.urls, ","), RoomType: roomType, Bots: max(0, o.botCount)})
+			Lobby: strings.Split(o.lobby.urls, ","), RoomType: roomType, Bots: max(0, o.botCount)})
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, issuer.AccessToken) })
 	mux.HandleFunc("POST /lobby-login",
-		func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, o.lobbyLogin.mintToken) })
+		func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, o.lobby.mintToken) })
 	return withSecurityHeaders(mux), nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// queueAsCheat queues for ranked play as clients that were changed: with a skill of their own choice, of which the
-// login knows nothing, and in a party with players who never asked for it.
+// queueAsCheat queues for ranked play as a client that was changed: with a skill of its own choice, of which the login
+// knows nothing, and in a party with a player who never asked for it.
 func (p *players) queueAsCheat(ctx context.Context) (tried, refused int) {
 	weak := map[string]any{"skill": 400}
 	player := sdk.NewPlayer(p.client,

@@ -28,7 +28,8 @@ const (
 	friendsServer = "arena-friends" // in a region of its own, so that chaos does not kill it
 	friendsLobby  = "lobby:friday"
 	friendsMatch  = "coop" // the type of the match's room
-	roomTypes     = `{"coop": {"logic": "match", "profile": "friends"}}`
+	// roomTypes is DIRECTOR_REALTIME_ROOMS, with the type friendsMatch.
+	roomTypes = `{"coop": {"logic": "match", "profile": "friends"}}`
 )
 
 var friendNames = []string{"ada", "bo", "cleo", "dan"}
@@ -74,7 +75,7 @@ func (l *lobby) isPlaying() bool {
 
 // run returns when the friends have finished their match.
 func (l *lobby) run(ctx context.Context) error {
-	// The group as it is then: also an error leaves friends that were connected before it.
+	// The group is read at the end: after an error it has the friends that were connected before.
 	defer func() { l.friendGroup.Close() }()
 	if err := l.connectFriends(ctx); err != nil {
 		return fmt.Errorf("friends: %w", err)
@@ -127,6 +128,7 @@ func (l *lobby) friendsOn(url string) (found friends.Group) {
 	return found
 }
 
+// namesOf names the friends of a group: "ada and bo".
 func namesOf(group friends.Group) string {
 	var all []string
 	for _, f := range group {
@@ -135,6 +137,7 @@ func namesOf(group friends.Group) string {
 	return strings.Join(all, " and ")
 }
 
+// meetFriends brings the friends from a private lobby to the room of their match.
 func (l *lobby) meetFriends(ctx context.Context) error {
 	if err := l.friendGroup.Meet(ctx, friendsLobby); err != nil {
 		return err
@@ -176,13 +179,13 @@ func (l *lobby) playMatch(ctx context.Context) error {
 	}
 	for range l.friendGroup {
 		select {
-		case <-admitted:
-		// The game of one friend has failed, which ends the others'. Nobody else will be admitted.
+		case <-admitted: // one more
 		case <-gamesCtx.Done():
+			// The game of one friend has failed, which ends the others'. Nobody else will be admitted.
 			return errors.Join(games.Wait(), ctx.Err())
 		}
 	}
-	// Added to the time until the match was found: between both, nobody waited.
+	// This is added to the time until the match was found. Nobody waited between these two steps.
 	l.facts.seatedAfter += time.Since(begun)
 	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later",
 		l.friendGroup[0].Name, friendsServer, l.facts.seatedAfter.Seconds())

@@ -109,12 +109,12 @@ func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error
 
 // killProvisioner kills a worker while servers start.
 func (p *provisioning) killProvisioner(ctx context.Context) {
-	isStarting := func() bool {
+	anyStarts := func() bool {
 		err := p.cluster.dbPool.QueryRow(ctx, `SELECT count(*) FROM deployments
 			WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.facts.startingCount)
 		return err == nil && p.facts.startingCount > 0
 	}
-	if !awaitTrue(ctx, isStarting) {
+	if !awaitTrue(ctx, anyStarts) {
 		return
 	}
 	p.cluster.processNamed(firstProvisioner).Kill()
@@ -132,8 +132,9 @@ func (p *provisioning) isEmpty(ctx context.Context) bool {
 	return err == nil && len(alive) == 0
 }
 
-// watchServers compares the processes that are alive with the rows, until ctx ends. A server is alive only between the
-// birth and the end of its row, so a process that was alive before the rows were read has one.
+// watchServers compares the processes that are alive with the rows, until ctx ends. A row is written before its server
+// starts, and moves to the history after the server's end: each process that was alive before the rows were read has
+// one.
 func (p *provisioning) watchServers(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -150,6 +151,7 @@ func (p *provisioning) watchServers(ctx context.Context) error {
 	return nil
 }
 
+// lookOnce compares the processes with the rows once. The processes are listed first.
 func (p *provisioning) lookOnce(ctx context.Context) error {
 	alive, err := p.cluster.aliveServers(ctx)
 	if err != nil {
@@ -203,6 +205,7 @@ func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	return guests, file, nil
 }
 
+// countWelcomed counts the bots that a game server has welcomed at least once.
 func countWelcomed(s *bots.Swarm) (n int) {
 	for _, b := range s.Stats().Bots {
 		if len(b.Visits) > 0 {

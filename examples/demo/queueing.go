@@ -9,13 +9,14 @@ import (
 
 // queueing records the faults that chaos injected into the director loop, with times of the database.
 type queueing struct {
-	serversStartAt time.Time
-	workerKilledAt time.Time
-	epochKilled    int64 // of the profile's owner when it was killed; each later owner has a higher one
-	takenOverAt    time.Time
+	serversStartAt time.Time // just before the first game server was started
+	workerKilledAt time.Time // just before the kill
+	epochKilled    int64     // of the profile's owner when it was killed; each later owner has a higher one
+	takenOverAt    time.Time // since when another worker owns the profile; zero: none does
 }
 
-// matchesWait reports whether matches wait for the first game server.
+// matchesWait reports whether at least three tickets are matched and wait for the first game server, so that a proof
+// about them says something.
 func (c *chaos) matchesWait(ctx context.Context) bool {
 	var waiting int
 	err := c.proofJudge.dbPool.QueryRow(ctx,
@@ -78,6 +79,7 @@ func (c *chaos) noteTakeover(ctx context.Context) bool {
 	return true
 }
 
+// reportTakeover prints how soon another worker has taken the profile over.
 func (c *chaos) reportTakeover(context.Context) error {
 	q := c.proofJudge.chaosRecord.queueing
 	c.screen.eventf("✓", "another worker decides for it, %.1f s later", q.takenOverAt.Sub(q.workerKilledAt).Seconds())

@@ -107,19 +107,22 @@ func (s *soak) launch(n int) *process {
 
 // runGameServer sends heartbeats, and now and then freezes past its lease.
 func (s *soak) runGameServer(ctx context.Context, n int) {
-	id, life, registered := fmt.Sprintf("game-%d", n), 0, false
+	id, isRegistered := fmt.Sprintf("game-%d", n), false
+	life := 0 // counts the freezes: after each one the process is another, with another boot id
 	for ctx.Err() == nil {
 		path, body := "/fleet/heartbeat", fields{"instance_id": id}
-		if !registered {
+		if !isRegistered {
 			path, body = "/fleet/register", fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu",
 				"modes": []string{"duel", "race"}, "capacity": 200, "boot_id": fmt.Sprint(id, "-", life)}
 		}
-		if status, _, err := s.PostFleet(path, body); err == nil {
-			registered = status == http.StatusOK || registered && status != http.StatusNotFound
+		status, _, err := s.PostFleet(path, body)
+		if err == nil {
+			// 404 says that the lease has expired. Other refusals, such as 503, change nothing.
+			isRegistered = status == http.StatusOK || isRegistered && status != http.StatusNotFound
 		}
 		pause(ctx, 500*time.Millisecond)
 		if rand.IntN(120) == 0 {
-			pause(ctx, 7*time.Second)
+			pause(ctx, 7*time.Second) // longer than a lease
 			life++
 		}
 	}
@@ -144,7 +147,7 @@ func (s *soak) playParties(ctx context.Context, caller int) {
 			pause(ctx, 20*time.Millisecond)
 			continue
 		}
-		s.requireSeats(ctx, seat["session_id"].(string), party)
+		s.checkSeats(ctx, seat["session_id"].(string), party)
 		s.playIn(ctx, seat, party)
 	}
 }
@@ -175,8 +178,8 @@ func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	}
 }
 
-// requireSeats checks that the seats of a party exist in a session. It retries while Postgres is down.
-func (s *soak) requireSeats(ctx context.Context, session string, party []string) {
+// checkSeats checks that the seats of a party exist in a session. It retries while Postgres is down.
+func (s *soak) checkSeats(ctx context.Context, session string, party []string) {
 	var found int
 	err := s.query(ctx, `SELECT count(DISTINCT sub)::int FROM (
 			SELECT region, session_id, sub FROM seats UNION ALL SELECT region, session_id, sub FROM seat_history) x

@@ -30,8 +30,8 @@ var profiles = []string{
 // and again. No request needs more than the documented retries, and nothing that was acknowledged is lost.
 func TestReleasesRunSideBySide(t *testing.T) {
 	t.Parallel()
-	before, after := must.Get(buildLastRelease())(t), clitest.BuildDirector(t)
-	s := newSite(t, before)
+	lastRelease, workingTree := must.Get(buildLastRelease())(t), clitest.BuildDirector(t)
+	s := newSite(t, lastRelease)
 	l := newLoad(s.Rig)
 	l.startPlayers()
 	l.startFrontends(s.addrs("--grpc-addr")...)
@@ -40,41 +40,44 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	for n := range 4 {
 		guests.AddGuest(s.lobbies[n%len(s.lobbies)], counterRoom)
 	}
-	progress := func() {
+	awaitProgress := func() {
 		l.awaitRounds(2)
 		guests.AwaitCount(2, guests.Guests...)
 	}
 	l.addCaller("invariants", func(ctx context.Context, _ string) error {
 		defer rigtest.PauseFor(ctx, 200*time.Millisecond)
 		violated, err := s.Violations()
-		if len(violated) > 0 {
-			err = fmt.Errorf("violated: %v", violated)
+		if err != nil {
+			return err
 		}
-		return err
+		if len(violated) > 0 {
+			return fmt.Errorf("violated: %v", violated)
+		}
+		return nil
 	})
-	progress()
+	awaitProgress()
 
 	old := s.schemaVersion()
-	s.BinaryPath = after
+	s.BinaryPath = workingTree
 	s.RunCommand("migrate", "up")
 	migrated := s.schemaVersion()
 	for _, replica := range s.replicas {
 		s.AwaitReady(replica.Process)
 	}
 	t.Logf("the schema went from version %d to %d", old, migrated)
-	progress()
-	for _, bin := range []string{after, before, after} {
+	awaitProgress()
+	for _, bin := range []string{workingTree, lastRelease, workingTree} {
 		s.BinaryPath = bin
 		s.RunCommand("migrate", "up") // as a deployment of either release does
 		require.Equal(t, migrated, s.schemaVersion())
 		for n := range s.replicas {
 			s.stop(s.replicas[n].Process)
-			s.launch(n) // the current binary, in its place
-			progress()
+			s.launch(n)
+			awaitProgress()
 		}
 		s.stop(s.worker)
 		s.worker = s.StartProcess("work")
-		progress()
+		awaitProgress()
 	}
 
 	guests.EndAll()
@@ -114,7 +117,7 @@ type replica struct {
 	*rigtest.Process
 
 	addr  string
-	faces []string // flags, name and value
+	faces []string // flags of its other listeners, each followed by its address
 }
 
 // newSite is an installation of one release.
@@ -142,6 +145,7 @@ func newSite(t *testing.T, bin string) *site {
 	return s
 }
 
+// launch starts the nth replica from the present binary, at its addresses.
 func (s *site) launch(n int) {
 	s.T.Helper()
 	r := s.replicas[n]
@@ -157,7 +161,7 @@ func (s *site) stop(p *rigtest.Process) {
 	require.NoError(s.T, p.Process.Stop(ctx))
 }
 
-// addrs returns the addresses of a face.
+// addrs returns the addresses of all replicas for a flag of faces.
 func (s *site) addrs(flag string) (addrs []string) {
 	for _, r := range s.replicas {
 		addrs = append(addrs, r.faces[slices.Index(r.faces, flag)+1])

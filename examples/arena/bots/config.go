@@ -22,8 +22,8 @@ type Config struct {
 	Region string
 	// Modes are distributed to the parties in turn.
 	Modes []string
-	// Profiles are the profiles that parties queue for, by mode. Parties of other modes call matchmake. The tickets have
-	// a number "skill" of each bot, which is about the same for the members of a party.
+	// Profiles are the profiles that parties queue for, by mode. Parties of other modes call matchmake. The tickets
+	// have a number "skill" of each bot, which is about the same for the members of a party.
 	Profiles map[string]string
 	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// accessTokenTTL is how long the access tokens of an [Issuer] are good.
+// accessTokenTTL is how long the access tokens of an [Issuer] are valid.
 const accessTokenTTL = 10 * time.Minute
 
 // Issuer makes access tokens with a private key, as the login service of a real game does. It is for development: the
 // director must be configured to trust its public key. Safe for concurrent use.
 type Issuer struct {
 	signingKey  ed25519.PrivateKey
-	tokenHeader string
+	tokenHeader string // encoded
 	// Name and Audience become iss and aud; empty ones are left out. Set them before the first token.
 	Name, Audience string
 }
@@ -59,8 +59,11 @@ func parseIssuer(raw []byte) (*Issuer, error) {
 	if public := key[ed25519.SeedSize:]; jwk.X != "" && jwk.X != base64.RawURLEncoding.EncodeToString(public) {
 		return nil, errors.New("issuer key: x and d are not of one key")
 	}
-	header, err := encodeJSON(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": jwk.Kid})
-	return &Issuer{signingKey: key, tokenHeader: header}, err
+	header, err := encodePart(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": jwk.Kid})
+	if err != nil {
+		return nil, err
+	}
+	return &Issuer{signingKey: key, tokenHeader: header}, nil
 }
 
 // AccessToken makes an access token of a player (RFC 7515, compact), as [Config] needs it.
@@ -73,7 +76,7 @@ func (i *Issuer) AccessToken(_ context.Context, sub string) (string, error) {
 	if i.Audience != "" {
 		claims["aud"] = i.Audience
 	}
-	payload, err := encodeJSON(claims)
+	payload, err := encodePart(claims)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +84,8 @@ func (i *Issuer) AccessToken(_ context.Context, sub string) (string, error) {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.signingKey, []byte(signed))), nil
 }
 
-func encodeJSON(v any) (string, error) {
+// encodePart encodes the header or the claims of a token.
+func encodePart(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }

@@ -53,6 +53,7 @@ func (p *party) playRound(ctx context.Context) {
 	playing.Wait()
 }
 
+// awaitMatch waits for a match of the whole party.
 func (p *party) awaitMatch(ctx context.Context) (sdk.Match, error) {
 	if p.profile != "" {
 		return p.matchByTicket(ctx)
@@ -64,7 +65,7 @@ func (p *party) awaitMatch(ctx context.Context) (sdk.Match, error) {
 // conflict because the director does not know yet that a member's last match is over.
 func (p *party) matchByMatchmake(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
-	req := p.matchRequest()
+	req := sdk.MatchRequest{Region: p.config.Region, Mode: p.gameMode, MaxPlayers: p.config.MaxPlayers}
 	for _, b := range p.members[1:] {
 		req.Party = append(req.Party, b.name)
 	}
@@ -73,9 +74,4 @@ func (p *party) matchByMatchmake(ctx context.Context) (sdk.Match, error) {
 		req.Party = append(req.Party, leader.name)
 	}
 	return retryForever(ctx, leader, func() (sdk.Match, error) { return leader.player.Matchmake(ctx, req) })
-}
-
-func (p *party) matchRequest() sdk.MatchRequest {
-	return sdk.MatchRequest{Region: p.config.Region, Mode: p.gameMode,
-		MaxPlayers: p.config.MaxPlayers}
 }

@@ -10,11 +10,11 @@ import (
 
 // The measures of the game.
 const (
-	Size         = 100.0 // side of the field, in metres
-	Speed        = 20.0  // of a player, in metres per second
-	Reach        = 2.0   // from how far a player picks up a coin, in metres
-	CoinsPerHead = 3     // coins on the field for each player on it
-	TickEvery    = 100 * time.Millisecond
+	Size         = 100.0                  // side of the field, in metres
+	Speed        = 20.0                   // of a player, in metres per second
+	Reach        = 2.0                    // from how far a player picks up a coin, in metres
+	CoinsPerHead = 3                      // coins on the field for each player on it
+	TickEvery    = 100 * time.Millisecond // the interval of steps and of states that players receive
 )
 
 // Point is a position on the field, or a direction.
@@ -121,8 +121,8 @@ func (w *World) Step() {
 	w.tickCount++
 	for _, name := range w.playerNames() { // in order, so that the same seed gives the same match
 		p := w.playerByName[name]
-		reach := Speed * TickEvery.Seconds()
-		p.position = Point{p.position.X + p.heading.X*reach, p.position.Y + p.heading.Y*reach}.clampedToField()
+		moved := Speed * TickEvery.Seconds() // at full speed, in metres
+		p.position = Point{p.position.X + p.heading.X*moved, p.position.Y + p.heading.Y*moved}.clampedToField()
 		// Of two players who reach a coin in one tick, the first by name gets it.
 		before := len(w.coinPlaces)
 		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.position) <= Reach })
