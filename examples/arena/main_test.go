@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// process is a game server of its own.
+// process is a game server in a process of its own.
 type process struct{ cmd *exec.Cmd }
 
 func startServer(t *testing.T, director, id string) *process {

@@ -56,10 +56,10 @@ func (h *history) writeSeat(player, server, reason string, given, left int) (ses
 }
 
 // answerWith is an answer of the killed replica that gave a seat, to a call made so many seconds after the kill and
-// answered at at.
-func answerWith(player string, session uuid.UUID, asked, at int) answer {
+// answered so many seconds after it.
+func answerWith(player string, session uuid.UUID, asked, answered int) answer {
 	return answer{matchTicket: sdk.Ticket{SessionID: "local." + session.String()}, playerName: player,
-		replicaURL: "http://victim", firstCalledAt: after(asked), answeredAt: after(at)}
+		replicaURL: "http://victim", firstCalledAt: after(asked), answeredAt: after(answered)}
 }
 
 // requireBroken requires that a proof fails with this evidence.
@@ -152,7 +152,8 @@ func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	director := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if calls++; calls < 3 {
+		calls++
+		if calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

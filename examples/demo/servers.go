@@ -33,11 +33,14 @@ func (c *cluster) adoptServers() (err error) {
 // aliveServers returns the tags of the servers that are alive.
 func (c *cluster) aliveServers(ctx context.Context) (tags []string, err error) {
 	all, err := provider.ListAll(ctx, c.launchedServers, owner)
-	tags = []string{}
+	if err != nil {
+		return nil, err
+	}
+	tags = []string{} // not nil, which the database would read as NULL
 	for _, o := range all {
 		tags = append(tags, string(o.Tag))
 	}
-	return tags, err
+	return tags, nil
 }
 
 // endServers kills the servers that are left, after the workers have ended. Errors: one does not end.

@@ -14,8 +14,11 @@ const maxStolen = 5
 // refusals. The players stay connected; the other proofs would notice if they did not.
 func (p *players) stealTokens(ctx context.Context) (shown, refused int) {
 	for _, b := range p.botSwarm.Stats().Bots {
+		if shown == maxStolen {
+			break
+		}
 		stolen, ok := p.redeemedToken(b)
-		if !ok || shown == maxStolen {
+		if !ok {
 			continue
 		}
 		match := sdk.Match{SessionID: stolen.matchTicket.SessionID, Endpoint: stolen.matchTicket.Endpoint}

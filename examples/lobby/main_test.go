@@ -34,7 +34,7 @@ func startReplica(t *testing.T, url string) string {
 	require.NoError(t, server.Listen(t.Context()))
 	background.Loop(t, server.Run, func(context.Context) { _ = server.Serve() })
 	t.Cleanup(func() {
-		// half of it is for closing connections one by one
+		// Half of these 2 s are for closing connections one by one.
 		limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = server.Stop(limit)
@@ -68,8 +68,8 @@ func TestFriendsFindTheirMatch(t *testing.T) {
 	background.Loop(t, worker.Run)
 	var out bytes.Buffer
 	args := []string{
-		"-lobby", startReplica(t, url) + "," + startReplica(t, url), "-control", startControl(t, url), "-internal-token", "internal",
-		"-project", "p1", "-key", "k1",
+		"-lobby", startReplica(t, url) + "," + startReplica(t, url),
+		"-control", startControl(t, url), "-internal-token", "internal", "-project", "p1", "-key", "k1",
 		"-friends", "ada,bo,cleo",
 	}
 	require.NoError(t, runExample(t.Context(), &out, args))

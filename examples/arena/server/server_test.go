@@ -124,7 +124,8 @@ func TestPlayerPlays(t *testing.T) {
 	for range 100 {
 		now := b.receive(ws).State.Players[0].Position
 		require.LessOrEqual(t, now.Distance(at), game.Speed*game.TickEvery.Seconds()+1e-9, "nobody runs faster by asking")
-		if at = now; at.X == game.Size {
+		at = now
+		if at.X == game.Size {
 			break
 		}
 	}

@@ -25,8 +25,10 @@ func (b Backend) Project(ctx context.Context, name string) (project, key string,
 	if err := b.postJSON(ctx, "/projects", map[string]any{"name": name}, &madeProject); err != nil {
 		return "", "", err
 	}
-	err = b.postJSON(ctx, "/projects/"+madeProject.ID+"/keys", map[string]any{}, &madeKey)
-	return madeProject.ID, madeKey.ID, err
+	if err := b.postJSON(ctx, "/projects/"+madeProject.ID+"/keys", map[string]any{}, &madeKey); err != nil {
+		return "", "", err
+	}
+	return madeProject.ID, madeKey.ID, nil
 }
 
 // Token makes a token of a player, which is valid for an hour. Errors: as Project.

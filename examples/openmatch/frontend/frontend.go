@@ -62,7 +62,10 @@ func (f *Frontend) awaitAssignment(ctx context.Context, id string) (connection s
 		return "", err
 	}
 	got, err := stream.Recv()
-	return got.GetAssignment().GetConnection(), err
+	if err != nil {
+		return "", err
+	}
+	return got.GetAssignment().GetConnection(), nil
 }
 
 func (f *Frontend) deleteTicket(ctx context.Context, id string) {
