@@ -10,7 +10,7 @@ const (
 	maxSettingKey = 64 // bytes
 	maxTeam       = 64 // bytes
 	maxCountdown  = 60 // seconds
-	// defaultCountdown is the length of a countdown whose message names none, in seconds.
+	// defaultCountdown is the length of a countdown in seconds, where the message names none.
 	defaultCountdown = 5
 )
 
@@ -28,17 +28,32 @@ func (l lobbyLogic) OpenState(o Opening) (State, error) {
 	}
 	settings := map[string]json.RawMessage{}
 	if raw := o.Options.fieldsOf().rawField("settings"); raw != nil {
-		cleaned, err := cleanJSON("options.settings", raw)
-		if err != nil {
+		if settings, err = readSettings(raw); err != nil {
 			return nil, err
-		}
-		// nil: a number beyond a double, such as 1e400, is cleaned to null.
-		if json.Unmarshal(cleaned, &settings) != nil || settings == nil || len(settings) > maxSettings {
-			return nil, Invalid("options.settings", "must be an object of at most %d settings", maxSettings)
 		}
 	}
 	state["settings"] = encodeJSON(settings)
 	return state, nil
+}
+
+// readSettings reads the settings of a new lobby. Their keys have the bounds of changeSetting: with others, nobody could
+// change or delete them.
+func readSettings(raw json.RawMessage) (settings map[string]json.RawMessage, err error) {
+	cleaned, err := cleanJSON("options.settings", raw)
+	if err != nil {
+		return nil, err
+	}
+	// nil: a number beyond a double, such as 1e400, is cleaned to null.
+	if json.Unmarshal(cleaned, &settings) != nil || settings == nil || len(settings) > maxSettings {
+		return nil, Invalid("options.settings", "must be an object of at most %d settings", maxSettings)
+	}
+	for key := range settings {
+		if key == "" || !isShortText(key, maxSettingKey) {
+			return nil, Invalid("options.settings",
+				"must have keys of 1 to %d bytes without control characters", maxSettingKey)
+		}
+	}
+	return settings, nil
 }
 
 func (l lobbyLogic) OnJoin(r *Room, m Member, o Options) error {
@@ -139,7 +154,7 @@ func (l lobbyLogic) beginCountdown(r *Room, _ Member, f fields) error {
 	if err != nil {
 		return err
 	}
-	// The phase countdown would hide that they are queued, and nothing would take them out of the queue any more.
+	// The phase "countdown" would hide that they are queued, and nothing would take them out of the queue any more.
 	if r.textOf("phase") == phaseQueued {
 		return Invalid("type", "must not be countdown while the members are queued")
 	}

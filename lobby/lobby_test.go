@@ -33,6 +33,20 @@ func TestSettingsThatAreCleanedToNullAreRefused(t *testing.T) {
 	require.JSONEq(t, `{"map":"dust"}`, h.value("settings"))
 }
 
+// Pins settings that nobody could change or delete, since "set" refuses their keys.
+func TestKeysOfSettingsHaveBounds(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("k", maxSettingKey)
+	for _, key := range []string{"", longest + "k", `a\n`} {
+		h := setup(t, "lobby")
+		requireCode(t, "invalid", h.join("s1", "settings", `{"map":"dust","`+key+`":1}`))
+	}
+	h := setup(t, "lobby")
+	require.NoError(t, h.join("s1", "settings", `{"`+longest+`":1}`))
+	h.mustSend("s1", "set", `{"key":"`+longest+`","value":null}`)
+	require.JSONEq(t, `{}`, h.value("settings"))
+}
+
 func TestOnlyTheOwnerOfALobbySetsLocksKicksAndStarts(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "lobby")

@@ -50,11 +50,15 @@ func camelCase(name string) string {
 func (f fields) textField(name string, maxBytes int) (string, error) {
 	raw := f.rawField(name)
 	var s string
-	if raw != nil && (json.Unmarshal(raw, &s) != nil || len(s) > maxBytes ||
-		strings.ContainsFunc(s, unicode.IsControl)) {
+	if raw != nil && (json.Unmarshal(raw, &s) != nil || !isShortText(s, maxBytes)) {
 		return "", Invalid(f.prefix+name, "must be a string of at most %d bytes without control characters", maxBytes)
 	}
 	return s, nil
+}
+
+// isShortText reports whether a text has at most maxBytes, and no control characters.
+func isShortText(s string, maxBytes int) bool {
+	return len(s) <= maxBytes && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // displayName returns the field name, by which others know a member; "" if it is absent. It refuses invisible
