@@ -23,7 +23,7 @@ type backend struct {
 // AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless
 // the caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
-	groups, err := b.server.options.checkAssignments(r.GetAssignments())
+	groups, err := b.server.options.encodeAssignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {
 		return &pb.AssignTicketsResponse{}, err
 	}
@@ -64,15 +64,15 @@ func noneAssigned(failures *pb.AssignTicketsResponse) error {
 	return s.Err()
 }
 
-// checkAssignments checks the groups before anything is written.
-func (o Options) checkAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
-	judged := make([]match.AssignmentGroup, 0, len(asked))
+// encodeAssignments checks the groups and encodes their assignments, before anything is written.
+func (o Options) encodeAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
+	checkedGroups := make([]match.AssignmentGroup, 0, len(asked))
 	groups := make([]db.Assignment, 0, len(asked))
 	written := 0
 	for _, g := range asked {
-		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(),
+		checkedGroups = append(checkedGroups, match.AssignmentGroup{Tickets: g.GetTicketIds(),
 			HasAssignment: g.GetAssignment() != nil})
-		// EncodeWithin never returns nil, which the store takes for no assignment; an empty assignment is one.
+		// Not nil, also for an empty assignment: the store takes nil for "no assignment".
 		encoded, err := ticketbody.EncodeWithin(o.MaxTicket, "the assignment", g.GetAssignment())
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (o Options) checkAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment,
 		}
 		groups = append(groups, db.Assignment{TicketIDs: g.GetTicketIds(), EncodedAssignment: encoded})
 	}
-	return groups, match.CheckAssignments(judged)
+	return groups, match.CheckAssignments(checkedGroups)
 }
 
 // maxAssigned bounds, in bytes, what one call may write: each ticket stores its own copy of the assignment.

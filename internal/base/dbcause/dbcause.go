@@ -39,7 +39,7 @@ const (
 // are empty unless Postgres answered.
 func FromError(err error) (c Cause, known bool) {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
-		c, known = ofState(pg.Code)
+		c, known = ofSQLState(pg.Code)
 		// On one line: the words stand in lists and in the log.
 		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)
 		c.PublicWords = fmt.Sprintf("%s (SQLSTATE %s)", c.PublicWords, pg.Code)
@@ -50,13 +50,13 @@ func FromError(err error) (c Cause, known bool) {
 
 // IsPostgres reports whether Postgres, or a pooler before it, answered with an error.
 func IsPostgres(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg)
+	_, is := errors.AsType[*pgconn.PgError](err)
+	return is
 }
 
-// states are the public words and the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a
+// bySQLState are the public words and the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a
 // whole class.
-var states = map[string]Cause{
+var bySQLState = map[string]Cause{
 	"3D000": {PublicWords: "the database does not exist",
 		Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, " +
 			"then 'director migrate up'", Section: unavailableSection},
@@ -121,12 +121,12 @@ var states = map[string]Cause{
 		Do: "look into Postgres's log: it found damaged data, or has a bug", Section: unavailableSection},
 }
 
-func ofState(code string) (Cause, bool) {
-	if c, ok := states[code]; ok {
+func ofSQLState(code string) (Cause, bool) {
+	if c, ok := bySQLState[code]; ok {
 		return c, true
 	}
 	// A class has a remedy only where it is the same for all of its codes.
-	if c, ok := states[code[:min(2, len(code))]]; ok {
+	if c, ok := bySQLState[code[:min(2, len(code))]]; ok {
 		return c, true
 	}
 	return Cause{PublicWords: "Postgres answered with an error", Do: "see the error; Postgres's log has more",

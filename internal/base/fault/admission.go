@@ -6,7 +6,7 @@ import "time"
 type LoginPlace struct {
 	Valve    string // that admits the players of the line
 	Number   int64  // lower ones are admitted before
-	Position int    // at most so many players are admitted before and with this one; the first has 1
+	Position int    // place in the line from 1 (the next one admitted); may be too high, never too low
 	Waiting  int    // players in the line
 	IsStaff  bool   // the place is in the line of staff
 	IsClosed bool   // nobody is admitted until an operator says so
@@ -21,7 +21,8 @@ type WaitEstimate struct {
 	Soonest  time.Duration // as fast as the valve admits at most
 	Latest   time.Duration // 0: too few were admitted of late for a bound
 
-	// P50 and P90 are what half and nine of ten of the waits do not exceed, by what became of the waits before.
+	// Half and nine of ten of the players at this position waited at most so long, learned from waits that have ended.
+	// Valid with IsCompared.
 	P50, P90   time.Duration
 	IsCompared bool // P50 and P90 are known, because estimates were compared with enough waits that have ended
 }

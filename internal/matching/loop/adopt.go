@@ -210,7 +210,7 @@ func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64,
 	p.openMatches, p.rostersRead = nil, time.Time{}
 	// Checks that the version before, or another worker, has begun go on although this version may begin none.
 	p.mayHaveChecks = true
-	p.decideBy(read)
+	p.replaceEngine()
 }
 
 // markUnreadable remembers a version by which this release or this worker cannot decide. A profile that is decided by an

@@ -40,7 +40,7 @@ func (l *Loop) profilesTaking(e *entry) iter.Seq[*ownedProfile] {
 		}
 		if len(e.askedProfiles) == 0 {
 			for _, p := range l.profilesInOrder() {
-				if p.hasPool() && !yield(p) {
+				if p.takesUnnamedTickets() && !yield(p) {
 					return
 				}
 			}

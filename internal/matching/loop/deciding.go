@@ -58,7 +58,7 @@ func (l *Loop) decideAnew(ctx context.Context, p *ownedProfile) {
 		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
 	// The new engine knows no open match, so that all of them count as changed at the next reading.
 	p.openMatches, p.rostersRead = nil, time.Time{}
-	p.decideBy(p.profile)
+	p.replaceEngine()
 	l.fillProfile(p)
 }
 
@@ -106,7 +106,7 @@ func (l *Loop) mayDecide(p *ownedProfile, room int) bool {
 
 // nextDecision returns when time alone makes a decision possible, after a step that began at stepAt; zero: never.
 func (l *Loop) nextDecision(stepAt time.Time) (next time.Time) {
-	skew := time.Until(l.options.Store.Now()) // timers run by this machine's clock
+	dbAhead := time.Until(l.options.Store.Now()) // timers run by this machine's clock
 	consider := func(dueAt time.Time, ok bool) {
 		if !ok {
 			return
@@ -118,9 +118,9 @@ func (l *Loop) nextDecision(stepAt time.Time) (next time.Time) {
 	room := maxUnderWay - l.commits.len()
 	for _, p := range l.profiles {
 		if l.mayDecide(p, room) { // else what the profile waits for wakes the loop
-			consider(p.nextDecision(skew))
+			consider(p.nextDecision(dbAhead))
 		}
-		consider(p.shadow.nextDecision(skew))
+		consider(p.shadow.nextDecision(dbAhead))
 	}
 	for _, h := range l.holds {
 		consider(h.heldUntil, true)

@@ -33,7 +33,7 @@ func TestAReadingThatChangesNothingWakesNoVersion(t *testing.T) {
 	read := must.Get(profile.Parse([]byte("name: duel\nmode: arena\nteams: [{name: a, players: 1, count: 2}]\n")))(t)
 	p := &ownedProfile{name: "duel", profile: read, shadow: &shadow{profile: read,
 		decider: newDecider(decide.Version{Profile: read}, 0)}}
-	p.decideBy(read)
+	p.replaceEngine()
 	l.setProfile(p)
 	queued := func() [2]int {
 		l.hosts.readAt = time.Time{}

@@ -19,7 +19,7 @@ type ownedProfile struct {
 	ownerEpoch    int64
 	version       int
 	profile       *profile.Profile
-	lotSeed       uint64
+	lotSeed       uint64                      // see newSeed
 	liveDecider   *decider                    // nil for a profile with a function
 	function      *function                   // nil for a profile that teams and rules decide
 	isPaused      bool                        // by an operator: it decides nothing
@@ -44,8 +44,8 @@ func (p *ownedProfile) candidateCount() int {
 // ownWeight returns what the profile adds to the weight of this worker: itself and its candidates.
 func (p *ownedProfile) ownWeight() int { return 1 + p.candidateCount() }
 
-// hasPool reports whether the live version or the shadow takes tickets that ask for no profile.
-func (p *ownedProfile) hasPool() bool {
+// takesUnnamedTickets reports whether the live version or the shadow takes tickets that ask for no profile.
+func (p *ownedProfile) takesUnnamedTickets() bool {
 	return p.profile.Pool != nil || p.shadow != nil && p.shadow.profile != nil && p.shadow.profile.Pool != nil
 }
 
@@ -62,14 +62,15 @@ func (p *ownedProfile) sessionSize(found decide.Proposal) int {
 	return n
 }
 
-// decideBy replaces what decides for the profile by an engine or a function of a version, without candidates.
-func (p *ownedProfile) decideBy(read *profile.Profile) {
+// replaceEngine replaces what decides for the profile by an engine or a function of its version, without candidates.
+// Call it after version, profile and lotSeed are set.
+func (p *ownedProfile) replaceEngine() {
 	p.liveDecider, p.function = nil, nil
-	if read.Function != nil {
-		p.function = newFunction(read)
+	if p.profile.Function != nil {
+		p.function = newFunction(p.profile)
 		return
 	}
-	p.liveDecider = newDecider(decide.Version{Profile: read, Number: p.version}, p.lotSeed)
+	p.liveDecider = newDecider(decide.Version{Profile: p.profile, Number: p.version}, p.lotSeed)
 }
 
 // newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a
@@ -80,12 +81,13 @@ func newSeed() uint64 {
 	return binary.BigEndian.Uint64(b[:]) >> 1 // Postgres's bigint has a sign
 }
 
-// nextDecision returns when time alone may make a decision of the profile possible, by this machine's clock, which is
-// skew ahead of the database's; ok is false if it does not, or the profile decides now.
-func (p *ownedProfile) nextDecision(skew time.Duration) (at time.Time, ok bool) {
+// nextDecision returns when time alone may make a decision of the profile possible, by this machine's clock; the
+// database's is dbAhead of it. ok is false if time alone makes none possible, or while a turn or call of the profile
+// runs.
+func (p *ownedProfile) nextDecision(dbAhead time.Duration) (at time.Time, ok bool) {
 	if p.function != nil {
 		at, ok = p.function.Next()
-		return at.Add(-skew), ok
+		return at.Add(-dbAhead), ok
 	}
-	return p.liveDecider.nextAt.Add(-skew), p.liveDecider.hasNext && !p.liveDecider.isRunning
+	return p.liveDecider.nextAt.Add(-dbAhead), p.liveDecider.hasNext && !p.liveDecider.isRunning
 }

@@ -52,9 +52,9 @@ func (s *shadow) learnChange(c change) {
 	}
 }
 
-// nextDecision returns when a shadow may have something to decide, by this machine's clock, which is skew ahead of the
-// database's; ok is false if it has nothing, or decides now.
-func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
+// nextDecision returns when a shadow may have something to decide, by this machine's clock; the database's is dbAhead of
+// it. ok is false if it has nothing to decide, or while a turn of it runs.
+func (s *shadow) nextDecision(dbAhead time.Duration) (at time.Time, ok bool) {
 	if s == nil || s.decider == nil || s.decider.isRunning {
 		return at, false
 	}
@@ -62,7 +62,7 @@ func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	if s.decider.isUnfinished || len(s.decider.queuedChanges) > 0 {
 		return time.Now().Add(shadowPause), true
 	}
-	return s.decider.nextAt.Add(-skew), s.decider.hasNext
+	return s.decider.nextAt.Add(-dbAhead), s.decider.hasNext
 }
 
 // setRegions passes the current game regions to the shadow. A nil shadow ignores them.
