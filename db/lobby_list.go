@@ -29,7 +29,7 @@ const (
 	seenPerLobby = 10
 )
 
-// ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
+// ListLobbies returns a page of the rooms of a project that are neither private, nor empty and locked. Errors: TooMany, Unavailable.
 func (s *Store) ListLobbies(ctx context.Context, list LobbyQuery) (page LobbyPage, err error) {
 	// No row has such texts, and Postgres would refuse the statement.
 	if !isStorable(list.ProjectID) || !isStorable(list.RoomType) || !isStorable(list.AfterRoom) {
@@ -39,37 +39,34 @@ func (s *Store) ListLobbies(ctx context.Context, list LobbyQuery) (page LobbyPag
 	if limit < 1 || limit > maxLobbyPage {
 		limit = maxLobbyPage
 	}
-	p := query.ListLobbiesParams{
-		Region: list.Region, Project: list.ProjectID, After: list.AfterRoom, OfType: list.RoomType,
-		Page: int32(limit),
-		// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a NextRoom.
-		MostSeen: int32(limit * seenPerLobby),
-	}
+	// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a NextRoom.
+	mostSeen := limit * seenPerLobby
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
-		rows, err := q.ListLobbies(ctx, p)
+		rows, err := q.ListLobbies(ctx, query.ListLobbiesParams{Region: list.Region, Project: list.ProjectID,
+			After: list.AfterRoom, OfType: list.RoomType, Page: int32(limit), MostSeen: int32(mostSeen)})
 		if err != nil {
 			return err
 		}
-		page = pageOfLobbies(rows, p)
+		page = pageOfLobbies(rows, limit, mostSeen)
 		return nil
 	})
 	return page, err
 }
 
-func pageOfLobbies(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
+func pageOfLobbies(rows []query.ListLobbiesRow, limit, mostSeen int) (page LobbyPage) {
 	for _, r := range rows {
 		if r.ID != "" {
-			page.Rooms = append(page.Rooms,
-				listedLobby(query.NewestLobbiesRow{ID: r.ID, Type: r.Type, Members: r.Members,
-					MaxMembers: r.MaxMembers, Locked: r.Locked, Metadata: r.Metadata, CreatedAt: r.CreatedAt}))
+			page.Rooms = append(page.Rooms, listedLobby(lobby.Listed{ID: r.ID, Type: r.Type,
+				MemberCount: int(r.Members), MaxMembers: int(r.MaxMembers), IsLocked: r.Locked,
+				CreatedAt: r.CreatedAt}, r.Metadata))
 		}
 	}
-	if len(page.Rooms) == int(p.Page) {
+	if len(page.Rooms) == limit {
 		page.NextRoom = page.Rooms[len(page.Rooms)-1].ID
 		return page
 	}
 	// The statement has looked at as many rooms as it may: the rooms behind the last one that it saw are not known.
-	if len(rows) > 0 && rows[0].Seen == p.MostSeen {
+	if len(rows) > 0 && int(rows[0].Seen) == mostSeen {
 		page.NextRoom = rows[0].Last
 	}
 	return page
@@ -78,8 +75,8 @@ func pageOfLobbies(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page
 // MaxNewestLobbies bounds the rooms that [Store.NewestLobbies] returns.
 const MaxNewestLobbies = 2000
 
-// NewestLobbies returns the newest rooms of a type that are not private, up to MaxNewestLobbies, for searches: no
-// search finds older rooms. Errors: TooMany, Unavailable.
+// NewestLobbies returns the newest rooms of a type that are neither private, nor empty and locked, up to
+// MaxNewestLobbies, for searches: no search finds older rooms. Errors: TooMany, Unavailable.
 func (s *Store) NewestLobbies(ctx context.Context, region, project, roomType string) (rooms []lobby.Listed, err error) {
 	if !isStorable(project) || !isStorable(roomType) {
 		return nil, nil
@@ -87,20 +84,23 @@ func (s *Store) NewestLobbies(ctx context.Context, region, project, roomType str
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.NewestLobbies(ctx, query.NewestLobbiesParams{Region: region, Project: project, OfType: roomType,
 			Page: MaxNewestLobbies})
+		if err != nil {
+			return err
+		}
 		rooms = make([]lobby.Listed, len(rows))
 		for i, r := range rows {
-			rooms[i] = listedLobby(r)
+			rooms[i] = listedLobby(lobby.Listed{ID: r.ID, Type: r.Type, MemberCount: int(r.Members),
+				MaxMembers: int(r.MaxMembers), IsLocked: r.Locked, CreatedAt: r.CreatedAt}, r.Metadata)
 		}
-		return err
+		return nil
 	})
 	return rooms, err
 }
 
-func listedLobby(r query.NewestLobbiesRow) lobby.Listed {
-	listed := lobby.Listed{ID: r.ID, Type: r.Type, MemberCount: int(r.Members), MaxMembers: int(r.MaxMembers),
-		IsLocked: r.Locked, CreatedAt: r.CreatedAt}
-	if r.Metadata != "" {
-		listed.Metadata = json.RawMessage(r.Metadata)
+// listedLobby returns a room with the values of its stored metadata; "": it has none.
+func listedLobby(listed lobby.Listed, metadata string) lobby.Listed {
+	if metadata != "" {
+		listed.Metadata = json.RawMessage(metadata)
 	}
 	return listed.WithDecodedValues()
 }

@@ -53,6 +53,9 @@ const sockets = 5000
 
 // waitingArms measure the replica without the worker, which has no sockets.
 func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
+	if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
+		return nil, err
+	}
 	load := b.options.loadPrefilled(matchmake)
 	load.Load.Rate, load.Load.Callers = 300, 256
 	// The measurement is four times the interval of reports.
@@ -68,7 +71,7 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 		g.leave() // after the count: leaving ends all of them
 		return b.await(30*time.Second, "waiting_demand.sql")(ctx)
 	}
-	return []arm{alone, beside}, b.sql(ctx, "waiting_pool.sql", prefilledRegion)
+	return []arm{alone, beside}, nil
 }
 
 // guests are clients of bevygap that wait.
