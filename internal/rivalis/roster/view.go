@@ -49,7 +49,7 @@ func (v *View) AppendInstance(b []byte, i *Instance) []byte {
 // AppendInstances appends a page of InstanceInfo as a JSON array. next is the Cursor of the following page; it is empty
 // on the last page.
 func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
-	from, _ := v.startAfter(p.Cursor)
+	from := v.startAfter(p.Cursor)
 	to := len(v.byJoining)
 	if p.Limit > 0 && to-from > p.Limit {
 		to = from + p.Limit
@@ -73,10 +73,7 @@ func (v *View) jsonSize(from, to int) (n int) {
 // then by id. next is as in AppendInstances.
 func (v *View) AppendRooms(b []byte, f Filter, p Page) (list []byte, next string) {
 	w := roomWriter{buffer: append(b, '['), roomsLeft: p.Limit, isLimited: p.Limit > 0}
-	from, room := v.startAfter(p.Cursor)
-	if room != "" {
-		from-- // the previous page ended within this instance
-	}
+	from, room := v.startAfterRoom(p.Cursor)
 	for _, i := range v.byJoining[from:] {
 		if !f.choosesInstance(i) {
 			room = ""
@@ -152,23 +149,43 @@ func (i *Instance) cursorAfter(room string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the
-// id after which that instance's rooms continue; otherwise it is empty. An invalid cursor means the start of the list.
-func (v *View) startAfter(cursor string) (from int, room string) {
+// startAfter returns the index of the first instance after a cursor. An invalid cursor means the start of the list.
+func (v *View) startAfter(cursor string) int {
+	i, _, found := v.findCursor(cursor)
+	if found {
+		return i + 1
+	}
+	return i
+}
+
+// startAfterRoom returns the index of the instance at which a list of rooms continues after a cursor. If that is the
+// cursor's own, room is the id after which its rooms continue; otherwise it is empty.
+func (v *View) startAfterRoom(cursor string) (from int, room string) {
+	i, room, found := v.findCursor(cursor)
+	switch {
+	// The instance has left: the instances that followed it are next.
+	case !found:
+		return i, ""
+	// The previous page ended behind all rooms of the instance.
+	case room == "":
+		return i + 1, ""
+	}
+	return i, room
+}
+
+// findCursor returns the index of a cursor's instance, or where it would be; and the room, if the cursor names one. An
+// invalid cursor is before all instances.
+func (v *View) findCursor(cursor string) (index int, room string, found bool) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	parts := strings.SplitN(string(text), " ", 3)
 	if err != nil || len(parts) != 3 {
-		return 0, ""
+		return 0, "", false
 	}
 	micros, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil {
-		return 0, ""
+		return 0, "", false
 	}
 	place := Instance{joinedAt: time.UnixMicro(micros), ID: parts[1]}
-	from, found := slices.BinarySearchFunc(v.byJoining, &place, (*Instance).compareJoining)
-	// If the instance has left, the instances that followed it are next.
-	if !found {
-		return from, ""
-	}
-	return from + 1, parts[2]
+	index, found = slices.BinarySearchFunc(v.byJoining, &place, (*Instance).compareJoining)
+	return index, parts[2], found
 }
