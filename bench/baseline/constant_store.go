@@ -14,15 +14,15 @@ type ConstantStore struct{ *db.Store }
 
 // The answers are as long as the product's.
 const (
-	constantSecret = "000000000000000000000000"
-	constantHost   = "game-server-0001.invalid:7777"
-	constantSeats  = 64
+	constantSecret   = "000000000000000000000000"
+	constantEndpoint = "game-server-0001.invalid:7777"
+	constantSeats    = 64
 )
 
 // Place answers as if a new session had been opened for the party; its id is the same each time. It never fails.
 func (ConstantStore) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) {
 	return db.Placement{
-		SessionID: sessionID(r.Region, uuid.Max), SessionHandle: r.Region + "." + constantSecret, Endpoint: constantHost,
+		SessionID: sessionID(r.Region, uuid.Max), SessionHandle: r.Region + "." + constantSecret, Endpoint: constantEndpoint,
 		Region: r.Region, Mode: r.Mode, PlayerCount: len(r.Party), MaxPlayers: r.MaxPlayers,
 	}, nil
 }
