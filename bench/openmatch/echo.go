@@ -22,7 +22,8 @@ func ServeEcho(ctx context.Context, addr string) error {
 	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &echo{})
 	defer context.AfterFunc(ctx, server.GracefulStop)()
-	return server.Serve(listener) // after the last answer
+	// Serve returns only after GracefulStop has waited for the answers to all calls.
+	return server.Serve(listener)
 }
 
 // echo has no tickets: it only counts those that it was sent.

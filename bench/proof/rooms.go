@@ -76,7 +76,7 @@ const (
 	stormClients   = 5000
 )
 
-// loadLobby is the usual load of a scenario, with sessions beside those of callers.
+// loadLobby is the usual load of a scenario, with idle sessions in addition to the callers'.
 func (o Options) loadLobby(scenario string, sessions int) bench.Options {
 	run := o.loadUsual(scenario, 5*time.Second)
 	run.Load.Sessions = sessions

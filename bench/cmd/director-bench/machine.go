@@ -31,8 +31,8 @@ func machineHere(awake bool) machine {
 		Go: runtime.Version(), Program: cmp.Or(version, "dev"), Awake: awake, began: cpuSoFar()}
 }
 
-// measured adds the CPU time stolen since machineHere.
-func (m machine) measured() machine {
+// withStolenShare returns the machine with the share of CPU time stolen since machineHere.
+func (m machine) withStolenShare() machine {
 	m.Stolen = stolenShare(m.began, cpuSoFar())
 	return m
 }
@@ -89,9 +89,9 @@ func (m machine) String() string {
 	return text
 }
 
-// wakeUpTime is the file of Linux's PM Quality of Service: a program writes the allowed wake-up latency of the CPUs in
+// latencyDevice is the file of Linux's PM Quality of Service: a program writes the allowed wake-up latency of the CPUs in
 // microseconds, as four bytes, which is valid while the file is open. It needs root.
-const wakeUpTime = "/dev/cpu_dma_latency"
+const latencyDevice = "/dev/cpu_dma_latency"
 
 // whileAwake runs a measurement, during which the CPUs do not sleep if that is requested.
 func whileAwake(awake bool, device string, measure func() error) error {
@@ -103,7 +103,8 @@ func whileAwake(awake bool, device string, measure func() error) error {
 		return fmt.Errorf("--awake: the CPUs of this machine cannot be kept from sleeping: %w", err)
 	}
 	defer func() { _ = file.Close() }() // permits sleep again
-	if _, err := file.Write(make([]byte, 4)); err != nil {
+	zeroMicros := make([]byte, 4)
+	if _, err := file.Write(zeroMicros); err != nil {
 		return fmt.Errorf("--awake: %w", err)
 	}
 	return measure()

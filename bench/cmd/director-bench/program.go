@@ -43,7 +43,7 @@ func (p *program) addMeasurement(cmd *cobra.Command, check func(args []string) e
 		if err := check(args); err != nil {
 			return cli.Usage(err)
 		}
-		return whileAwake(p.isAwake, wakeUpTime, func() error { return run(cmd.Context()) })
+		return whileAwake(p.isAwake, latencyDevice, func() error { return run(cmd.Context()) })
 	}
 }
 

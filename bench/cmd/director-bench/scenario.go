@@ -191,7 +191,7 @@ func (b *benchmark) measure(ctx context.Context, here machine) error {
 		}
 		runs = append(runs, result)
 	}
-	return writeMeasurements(b.program.out, here.measured(), runs)
+	return writeMeasurements(b.program.out, here.withStolenShare(), runs)
 }
 
 // onRunning measures a director that runs elsewhere.
