@@ -35,28 +35,35 @@ func (p Proxies) trustsAddr(a netip.Addr) bool {
 
 // TrustsPeer reports whether a request comes from a trusted proxy, directly.
 func (p Proxies) TrustsPeer(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && p.trustsAddr(peer.Addr().Unmap())
+	peer, ok := peerOf(r)
+	return ok && p.trustsAddr(peer.Addr())
 }
 
-// Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero
-// Addr means unknown.
+// peerOf returns the address of the peer without its zone, since no network contains an address with a zone.
+func peerOf(r *http.Request) (netip.AddrPort, bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return netip.AddrPortFrom(peer.Addr().Unmap().WithZone(""), peer.Port()), err == nil
+}
+
+// Client returns the address of the caller: the peer, unless it is a trusted proxy; then the last address in
+// X-Forwarded-For that is none, or the first one if all are. Where a trusted proxy wrote something else than an
+// address, it is that proxy's. The zero Addr means unknown.
 func (p Proxies) Client(r *http.Request) netip.Addr {
-	client, _ := p.clientOf(r)
+	client, _, _ := p.clientOf(r)
 	return client
 }
 
-// clientOf also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then
-// not known, and that of the proxy stands for it.
-func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string) {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}, ""
+// clientOf returns the address of the caller, as Client does. If readable is false, a trusted proxy wrote badHop in
+// place of an address; it may be empty.
+func (p Proxies) clientOf(r *http.Request) (client netip.Addr, badHop string, readable bool) {
+	peer, ok := peerOf(r)
+	if !ok {
+		return netip.Addr{}, "", true
 	}
-	client = peer.Addr().Unmap()
+	client = peer.Addr()
 	forwarded := r.Header.Values(forwardedFor)
 	if len(forwarded) == 0 {
-		return client, ""
+		return client, "", true
 	}
 	hops := strings.Split(strings.Join(forwarded, ","), ",")
 	// The last address counts first: a proxy appends the one that it sees, and the caller may have written all before it.
@@ -66,11 +73,11 @@ func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string
 		}
 		before, ok := hopAddress(hop)
 		if !ok {
-			return client, hop
+			return client, hop, false
 		}
 		client = before
 	}
-	return client, ""
+	return client, "", true
 }
 
 // hopAddress reads an address as proxies write it: alone, in brackets, with a port, or quoted, as in the header
@@ -81,13 +88,13 @@ func hopAddress(text string) (netip.Addr, bool) {
 		text = strings.TrimSuffix(quoted, `"`)
 	}
 	if withPort, err := netip.ParseAddrPort(text); err == nil {
-		return withPort.Addr().Unmap(), true
+		return withPort.Addr().Unmap().WithZone(""), true
 	}
 	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
 		text = strings.TrimSuffix(inner, "]")
 	}
 	addr, err := netip.ParseAddr(text)
-	return addr.Unmap(), err == nil
+	return addr.Unmap().WithZone(""), err == nil
 }
 
 const forwardedFor = "X-Forwarded-For"
@@ -98,11 +105,14 @@ const forwardedFor = "X-Forwarded-For"
 func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 	var once sync.Once
 	return func(c *gin.Context) {
-		if len(p) == 0 || c.Request.Header.Get(forwardedFor) == "" {
+		if peer, ok := peerOf(c.Request); ok {
+			c.Request.RemoteAddr = peer.String() // gin reads no address with a zone
+		}
+		if len(p) == 0 || len(c.Request.Header.Values(forwardedFor)) == 0 {
 			return
 		}
-		client, unreadable := p.clientOf(c.Request)
-		if unreadable != "" {
+		client, badHop, readable := p.clientOf(c.Request)
+		if !readable {
 			if metrics != nil {
 				metrics.unreadableClients.Inc()
 			}
@@ -110,7 +120,7 @@ func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFu
 				log.LogAttrs(c.Request.Context(), slog.LevelWarn,
 					"a trusted proxy sends an X-Forwarded-For that has no address: "+
 						"its callers share the proxy's own, and its limits",
-					slog.String("value", strings.ToValidUTF8(unreadable[:min(len(unreadable), 64)], "?")),
+					slog.String("value", strings.ToValidUTF8(badHop[:min(len(badHop), 64)], "?")),
 					slog.String("proxy", client.String()))
 			})
 		}

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -47,6 +48,13 @@ func TestClientAddress(t *testing.T) {
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"unknown"}, "192.0.2.1", "192.0.2.1"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.7:x"}, "192.0.2.1", "192.0.2.1"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{""}, "192.0.2.1", "192.0.2.1"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"", "203.0.113.7"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.7,"}, "192.0.2.1", "192.0.2.1"},
+		// Pins proxies at link-local addresses, which no proxy's address matched because of the zone.
+		{[]string{"fe80::1"}, "[fe80::1%eth0]:1", []string{"203.0.113.7"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"fe80::1", "fe80::2"}, "[fe80::1%eth0]:1", []string{"203.0.113.7, fe80::2%eth1"}, "203.0.113.7",
+			"203.0.113.7"},
+		{nil, "[fe80::1%eth0]:1", nil, "fe80::1", "fe80::/64"},
 	} {
 		trusted, err := rest.ParseProxies(c.trusted)
 		require.NoError(t, err)
@@ -86,4 +94,48 @@ func TestClientsBehindAProxyThatWritesPorts(t *testing.T) {
 	counted, err := testutil.GatherAndCount(reg, "director_http_unreadable_clients_total")
 	require.NoError(t, err)
 	require.Equal(t, 1, counted)
+}
+
+const unreadableClients = `# HELP director_http_unreadable_clients_total HTTP requests in whose X-Forwarded-For a trusted proxy wrote something else than an address. Their callers count as one.
+# TYPE director_http_unreadable_clients_total counter
+director_http_unreadable_clients_total %v
+`
+
+// Pins callers who share the limits of their proxy, uncounted, because the proxy wrote an empty address; and an address
+// that the middleware and Proxies.Client do not agree on.
+func TestEveryListenerTakesTheSameAddress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		peer    string
+		forward []string
+		client  string
+		counted float64
+	}{
+		{"192.0.2.1:1", []string{"203.0.113.7,"}, "192.0.2.1", 1},
+		{"192.0.2.1:1", []string{""}, "192.0.2.1", 1},
+		{"192.0.2.1:1", []string{"", "203.0.113.7"}, "203.0.113.7", 0},
+		{"192.0.2.1:1", nil, "192.0.2.1", 0},
+		{"[fe80::1%eth0]:1", []string{"203.0.113.7"}, "203.0.113.7", 0},
+		{"[fe80::1%eth0]:1", nil, "fe80::1", 0},
+		{"[fe80::9%eth0]:1", []string{"203.0.113.7"}, "fe80::9", 0},
+		{"198.51.100.1:1", []string{"203.0.113.7,"}, "198.51.100.1", 0},
+	} {
+		trusted := []string{"192.0.2.1", "fe80::1"}
+		reg := prometheus.NewRegistry()
+		metrics, err := rest.NewMetrics(reg)
+		require.NoError(t, err)
+		e, err := rest.New(rest.Options{TrustedProxies: trusted, Metrics: metrics})
+		require.NoError(t, err)
+		e.GET("/", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()) })
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.peer, c.forward
+		proxies, err := rest.ParseProxies(trusted)
+		require.NoError(t, err)
+		require.Equal(t, c.client, proxies.Client(r).String(), "%+v", c)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		require.Equal(t, c.client, w.Body.String(), "%+v", c)
+		require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(fmt.Sprintf(unreadableClients, c.counted)),
+			"director_http_unreadable_clients_total"), "%+v", c)
+	}
 }
