@@ -19,8 +19,10 @@ import (
 type Tx struct {
 	conn     *pgx.Conn
 	timeouts Timeouts
-	hasBegun bool // after a BEGIN that failed the next statement sends another, so that none runs outside the transaction
-	deferred Pipeline
+	hasBegun bool // BEGIN has succeeded
+	// hasFailedToBegin is true once BEGIN has failed, also if a later one succeeds: what fn sent with it did not run.
+	hasFailedToBegin bool
+	deferred         Pipeline
 }
 
 // Run runs fn in a transaction on a connection of the pool. An error of fn rolls the transaction back. Errors: fn's;
@@ -59,6 +61,10 @@ func (t *Tx) Flush(ctx context.Context) error {
 
 // commit sends the deferred statements with COMMIT. A transaction that has run no statement sends nothing.
 func (t *Tx) commit(ctx context.Context) error {
+	if t.hasFailedToBegin {
+		// fn ignored the error, as in the function below.
+		return pgx.ErrTxCommitRollback
+	}
 	if !t.hasBegun && t.deferred.Empty() {
 		return nil
 	}
@@ -88,14 +94,20 @@ func (t *Tx) rollback(ctx context.Context) {
 }
 
 // begin begins the transaction before its first statement, in a round trip of its own. A transaction that begins with a
-// pipeline takes none for BEGIN (see SendBatch), and one without statements takes none at all.
+// pipeline takes none for BEGIN (see SendBatch), and one without statements takes none at all. After an error the next
+// statement tries again, so that none runs outside the transaction.
 func (t *Tx) begin(ctx context.Context) error {
 	if t.hasBegun {
 		return nil
 	}
 	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.beginStatements(t.conn), "; "))
-	t.hasBegun = err == nil
+	t.setBegun(err == nil)
 	return err
+}
+
+func (t *Tx) setBegun(succeeded bool) {
+	t.hasBegun = succeeded
+	t.hasFailedToBegin = t.hasFailedToBegin || !succeeded
 }
 
 // Exec implements [DB].
@@ -122,7 +134,7 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return t.conn.QueryRow(ctx, sql, args...)
 }
 
-// SendBatch implements [Sender]. BEGIN is the first statement of the batch when the transaction has not begun.
+// SendBatch implements [Sender]. It puts BEGIN into b, as its first statement, when the transaction has not begun.
 func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.hasBegun {
 		return t.conn.SendBatch(ctx, b)
@@ -133,13 +145,14 @@ func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	}
 	b.QueuedQueries = append(first, b.QueuedQueries...)
 	results := t.conn.SendBatch(ctx, b)
-	t.hasBegun = true
+	began := true
 	for range first {
 		if _, err := results.Exec(); err != nil {
-			t.hasBegun = false
+			began = false
 			_ = results.Close() // the statements that follow return the error as well
 			break
 		}
 	}
+	t.setBegun(began)
 	return results
 }
