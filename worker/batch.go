@@ -33,9 +33,27 @@ func eachRegion[T any](ctx context.Context, list func(context.Context) ([]T, err
 			continue
 		}
 		failed = append(failed, fmt.Errorf("region %v: %w", region, err))
-		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
+		if endsRun(ctx, err) {
 			break
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// runSteps calls each step. It continues after an error, unless the database is unavailable, as eachRegion does.
+func runSteps(ctx context.Context, steps ...func() error) error {
+	var failed []error
+	for _, step := range steps {
+		err := step()
+		failed = append(failed, err)
+		if err != nil && endsRun(ctx, err) {
+			break
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// endsRun reports whether everything else would fail as well after this error.
+func endsRun(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || fault.Is(err, fault.Unavailable)
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -43,20 +42,24 @@ func (s *queueSweeper) runOnce(ctx context.Context) (Done, error) {
 }
 
 func (s *queueSweeper) sweepRegion(ctx context.Context, region string,
-	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
+	sweeps map[string]func(context.Context, string, int) (int, error), done Done) error {
+	var steps []func() error
 	// A map, in no order: each sweep looks at rows of its own kind.
 	for name, sweep := range sweeps {
-		failed = errors.Join(failed, done.drain(name, queueBatch, func() (int, error) {
-			return sweep(ctx, region, queueBatch)
-		}))
+		steps = append(steps, func() error {
+			return done.drain(name, queueBatch, func() (int, error) { return sweep(ctx, region, queueBatch) })
+		})
 	}
-	// nil owners: the ready checks of all profiles, also of those that no worker owns at the moment.
-	failed = errors.Join(failed, drainBacklog(judgeBatch, func() (int, error) {
-		judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
-		done.add("ready_checks_ended", len(judged.EndedMatches))
-		return len(judged.EndedMatches), err
-	}))
-	cycles, err := s.store.ForgetCycles(ctx, region)
-	done.add("cycles_forgotten", cycles)
-	return errors.Join(failed, err)
+	return runSteps(ctx, append(steps,
+		func() error {
+			return drainBacklog(judgeBatch, func() (int, error) {
+				// nil owners: the ready checks of all profiles, also of those that no worker owns at the moment.
+				judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
+				done.add("ready_checks_ended", len(judged.EndedMatches))
+				return len(judged.EndedMatches), err
+			})
+		},
+		func() error {
+			return done.count("cycles_forgotten", func() (int, error) { return s.store.ForgetCycles(ctx, region) })
+		})...)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -121,4 +122,22 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	require.Equal(t, 3, storetest.One[int](b.DB,
 		"SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
 	require.Equal(t, ids[3], storetest.One[string](b.DB, "SELECT id FROM tickets"))
+}
+
+// Pins a sweep that makes all its calls while the database is gone: each of them waits for its timeout.
+func TestSweepEndsWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[fault.Kind]int{fault.Unavailable: 1, fault.Conflict: 3} {
+		b, calls := setup(t), 0
+		sweeps := map[string]func(context.Context, string, int) (int, error){}
+		for _, name := range []string{"a", "b", "c"} {
+			sweeps[name] = func(context.Context, string, int) (int, error) {
+				calls++
+				return 0, fault.New(kind, "x", "x")
+			}
+		}
+		s := &queueSweeper{store: b.Store}
+		require.Error(t, s.sweepRegion(t.Context(), "global", sweeps, Done{}))
+		require.Equal(t, want, calls)
+	}
 }
