@@ -145,7 +145,7 @@ var refused = map[string][2]string{
 	"list":                  {"[]", "line 1, column 1: a list is not allowed: it must be a mapping"},
 	"no YAML":               {"name: [", "line 1, column 7: this is not YAML"},
 	"no UTF-8":              {"name: a\nmode: \xff", "line 2, column 7: the document must be text in UTF-8"},
-	"zero byte":             {"name: a\x00", "line 1, column 8: the document must be text in UTF-8"},
+	"zero byte":             {"name: a\x00", "line 1, column 8: the document must not contain the NUL character"},
 	"second document":       {"name: a\n---\nname: b\n", "line 3, column 1: this begins a second document"},
 	"twice":                 {"name: a\nname: b\n", "line 2, column 1: "},
 	"twice in JSON":         {"{\"name\": \"a\",\n \"name\": \"b\"}", `line 2, column 2: the key "name" is there twice`},

@@ -26,7 +26,7 @@ type Limits struct {
 }
 
 // Text returns a document as text, without a byte order mark, which some editors write. Errors: *[Error] for one that
-// is too large, or that is not text in UTF-8.
+// is too large, that is not text in UTF-8, or that contains NUL.
 func (l Limits) Text(document []byte) (string, error) {
 	if len(document) > l.Bytes {
 		return "", refuseAtLine(1, 1, "the document has %d bytes: %d are allowed", len(document), l.Bytes)
@@ -36,16 +36,24 @@ func (l Limits) Text(document []byte) (string, error) {
 		before := text[:bad]
 		line := before[strings.LastIndexByte(before, '\n')+1:]
 		return "", refuseAtLine(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line),
-			"the document must be text in UTF-8")
+			badByteText(text[bad]))
 	}
 	return text, nil
 }
 
-// badByte returns the offset of the first byte that is not text in UTF-8; the length of the text if there is none.
+// badByteText says what is wrong with a byte that badByte found.
+func badByteText(bad byte) string {
+	if bad == 0 {
+		return "the document must not contain the NUL character"
+	}
+	return "the document must be text in UTF-8"
+}
+
+// badByte returns the offset of the first byte that is NUL, or not text in UTF-8; the length of the text if there is
+// none.
 func badByte(text string) int {
 	for i, c := range text {
-		// It is valid UTF-8, and Postgres stores no text with it.
-		if c == 0 {
+		if c == 0 { // Postgres stores no text with it
 			return i
 		}
 		if _, size := utf8.DecodeRuneInString(text[i:]); c == utf8.RuneError && size == 1 {
