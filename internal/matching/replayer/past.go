@@ -40,15 +40,23 @@ func Input(ctx context.Context, s Store, past db.PastRange, rules decide.Version
 		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.yieldArrivals, Matches: h.yieldMatches,
 		HasSameRules: func(version int) bool { return same[version] },
 	}
-	// versions begins with the most matches. Backward, so that of the versions with the same rules the seed of the most
-	// matches stays. Without such a version no match can be reproduced, and any seed will do.
-	for _, v := range slices.Backward(versions) {
-		if same[int(v.Version)] || in.Seed == 0 {
-			in.Seed = uint64(v.Seed)
-		}
-	}
+	in.Seed = seedOf(versions, same)
 	in.Regions, err = s.PastRegions(ctx, past)
 	return in, err
+}
+
+// seedOf returns the seed of the most matches that versions with the same rules made; versions begins with the most
+// matches. Without such a version no match can be reproduced, and any seed will do: that of the most matches.
+func seedOf(versions []query.ReplayVersionsRow, same map[int]bool) uint64 {
+	for _, v := range versions {
+		if same[int(v.Version)] {
+			return uint64(v.Seed)
+		}
+	}
+	if len(versions) == 0 {
+		return 0
+	}
+	return uint64(versions[0].Seed)
 }
 
 // serverWait is the longest time between decision and commit while a server has room; a commit takes some milliseconds.
