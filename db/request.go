@@ -44,11 +44,12 @@ func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMin
 	return convertRows(rows, func(r query.RequestsByMinuteRow) RequestMinute { return RequestMinute(r) }), err
 }
 
-// RequestsByRoute returns the requests of the last minutes, at most 360, by route: those with the most failures first,
-// then those with the most refusals; at most 200. Errors: those of ReadOps.
+// RequestsByRoute returns the requests of the last minutes, at most 360, and of the present one, by route: those with
+// the most failures first, then those with the most refusals; at most 200. Errors: those of ReadOps.
 func (s *Store) RequestsByRoute(ctx context.Context, minutes int) ([]RouteCount, error) {
 	rows, err := readSums(ctx, s, func(q *query.Queries, ctx context.Context) ([]query.RequestsByRouteRow, error) {
-		return q.RequestsByRoute(ctx, sampleAge(minutes))
+		// The statement compares with the beginning of each minute: one minute more, since the present one is not over.
+		return q.RequestsByRoute(ctx, time.Duration(min(minutes, 360)+1)*time.Minute)
 	})
 	return convertRows(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
 }

@@ -9,8 +9,8 @@ import (
 
 // requestState is how the requests of the last minutes were answered, over all replicas.
 type requestState struct {
-	Routes                    []db.RouteCount // those with the most failures first
-	Requests, Refused, Failed int64           // in all minutes
+	Routes                    []db.RouteCount // in Range and in the present minute, those with the most failures first
+	Requests, Refused, Failed int64           // in Range
 	Range                     plotRange       // how far the requests reach back
 
 	requestLine, refusedLine, failedLine *timeline
@@ -27,11 +27,13 @@ func readRequests(ctx context.Context, s Store, chosen plotRange) (r requestStat
 		return r, err
 	}
 	for _, m := range minutes {
-		r.Requests, r.Refused, r.Failed = r.Requests+m.Requests, r.Refused+m.Refused, r.Failed+m.Failed
 		r.requestLine.addValue(m.Minute, float64(m.Requests))
 		r.refusedLine.addValue(m.Minute, float64(m.Refused))
 		r.failedLine.addValue(m.Minute, float64(m.Failed))
 	}
+	// Of the timelines, and not of what was read: that begins before Range, and ends with a minute that is not over.
+	r.Requests, r.Refused, r.Failed = int64(r.requestLine.sumAll()), int64(r.refusedLine.sumAll()),
+		int64(r.failedLine.sumAll())
 	r.Routes, err = s.RequestsByRoute(ctx, chosen.Minutes)
 	return r, err
 }
@@ -46,8 +48,9 @@ func (r requestState) RefusedLine() []float64 { return r.refusedLine.values }
 // flat beside that of all.
 func (r requestState) drawPlots() []plotData {
 	return []plotData{
-		r.requestLine.plotOf("Requests of each minute", "", series{"answered", r.requestLine.values}),
-		r.failedLine.plotOf("Requests of each minute that went wrong", "",
+		plotOver(r.requestLine.fromMinute, r.Range.Minutes, "Requests of each minute", "",
+			series{"answered", r.requestLine.values}),
+		plotOver(r.requestLine.fromMinute, r.Range.Minutes, "Requests of each minute that went wrong", "",
 			series{"failed: 5xx", r.failedLine.values}, series{"refused: 4xx", r.refusedLine.values}),
 	}
 }

@@ -161,6 +161,20 @@ func TestHealthShowsFailedRequests(t *testing.T) {
 	w.contains("/health?range=6+h", "GET /tickets/:id", "<b>49</b>")
 }
 
+// Pins requests from before the chosen range that are counted as failed in it, beside a line that is flat.
+func TestHealthCountsRequestsOfTheRange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(ivyToken)
+	b.Exec(`INSERT INTO request_minutes (minute, route, requests, refused, failed)
+		SELECT date_trunc('minute', now()) - interval '16 minutes', 'POST /matchmake', 100, 40, 60`)
+	w.contains("/health?range=15+min", "<b>0</b><span><a href=\"#requests\">requests failed</a> (5xx) of 0 in 15 min",
+		`<details id="requests">`, "None yet.")
+	w.contains("/health", `<span class="state bad">60</span>`, "of 100 in 1 h")
+	b.Exec("UPDATE request_minutes SET minute = date_trunc('minute', now()) - interval '14 minutes'")
+	w.contains("/health?range=15+min", `<span class="state bad">60</span>`, "of 100 in 15 min", "POST /matchmake")
+}
+
 // Pins a search that leads to another player: spaces around an id are part of it, and around what was typed are not.
 func TestPlayersAreFoundBySpaces(t *testing.T) {
 	t.Parallel()

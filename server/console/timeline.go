@@ -62,6 +62,11 @@ func (t *timeline) valuesWithGaps() []float64 {
 
 // plotOf is a plot of lines over the minutes of the timeline.
 func (t *timeline) plotOf(title, unit string, lines ...series) plotData {
-	return plotData{Title: title, Unit: unit, From: t.fromMinute,
-		Until: t.fromMinute.Add(time.Duration(len(t.values)-1) * time.Minute), Lines: lines}
+	return plotOver(t.fromMinute, len(t.values), title, unit, lines...)
+}
+
+// plotOver is a plot of lines over so many minutes.
+func plotOver(from time.Time, minutes int, title, unit string, lines ...series) plotData {
+	return plotData{Title: title, Unit: unit, From: from,
+		Until: from.Add(time.Duration(minutes-1) * time.Minute), Lines: lines}
 }
