@@ -81,11 +81,15 @@ type SigningKeyRotation struct {
 	Policy KeyPolicy
 	Mint   MintFunc
 	Force  bool // the next key signs as soon as verifiers know it
+	// NextKID is the next key that the caller saw; "": it saw none. With Force, another next key is not brought forward.
+	// nil: whichever is next.
+	NextKID *string
 }
 
 // RotateKeys makes the keys that are due: one that signs now if none does, and one that is published and signs next. It
 // checks without a lock, makes the key outside any transaction, and checks again under the lock, so that of any number
-// of callers one stores its key. RotateKeys returns the keys that it made. Errors: those of Mint, Unavailable.
+// of callers one stores its key. RotateKeys returns the keys that it made. Errors: those of Mint; Conflict, if the next
+// key is not NextKID; Unavailable.
 func (s *Store) RotateKeys(ctx context.Context, r SigningKeyRotation) (made []SigningKey, err error) {
 	return s.rotateKeys(ctx, r, "director")
 }
@@ -138,6 +142,10 @@ func (s *Store) storeDueKey(ctx context.Context, r SigningKeyRotation, actor str
 			return err
 		}
 		if r.Force {
+			// Under the lock: of two callers that saw the same next key, one brings it forward.
+			if err := r.checkNextKey(keys, now); err != nil {
+				return err
+			}
 			if err := advanceNextKey(ctx, q, keys, now, r.Policy, actor); err != nil {
 				return err
 			}
@@ -151,6 +159,18 @@ func (s *Store) storeDueKey(ctx context.Context, r SigningKeyRotation, actor str
 		return insertKey(ctx, q, keys, turn, actor)
 	})
 	return made, err
+}
+
+// checkNextKey returns a Conflict if the next key is not the one that the caller saw.
+func (r SigningKeyRotation) checkNextKey(keys []SigningKey, now time.Time) error {
+	next := "" // there is none
+	if last := lastKey(keys); last != nil && now.Before(last.SignFrom) {
+		next = last.Material.KID
+	}
+	if r.NextKID != nil && *r.NextKID != next {
+		return fault.New(fault.Conflict, "next_key_changed", "the next key is not %q any more", *r.NextKID)
+	}
+	return nil
 }
 
 // keysAndTime returns the keys of rows, and the database's time, which each row has.

@@ -49,7 +49,7 @@ func everyFace(c *config) {
 	}
 	c.Console = &server.Console{Addr: noPort, Options: console.Options{
 		Doctor: doctor.Doctor{}, Cookies: sealer.Cookies(), Tokens: []string{"ada=" + opsToken}, MaxStreams: 1000,
-		Rotate: func(context.Context, db.Act) ([]db.SigningKey, error) { return nil, nil },
+		Rotate: func(context.Context, db.Act, string) ([]db.SigningKey, error) { return nil, nil },
 	}}
 }
 

@@ -50,10 +50,10 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	// Cookies are sealed with a key of the key-encryption keys, so that every replica reads those of the others.
 	o.Options.Cookies, o.Options.Version, o.Options.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
 	// A function, since the console has no key-encryption key with which it could seal a new key.
-	o.Options.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+	o.Options.Rotate = func(ctx context.Context, by db.Act, next string) ([]db.SigningKey, error) {
 		// Force: a button of the console does not wait until a key is due.
 		return by.RotateKeys(ctx, db.SigningKeyRotation{Policy: c.keySchedule().Policy(),
-			Mint: keymint.With(sealer, c.Worker.Alg), Force: true})
+			Mint: keymint.With(sealer, c.Worker.Alg), Force: true, NextKID: &next})
 	}
 	// nil: the login page has only the field for a token.
 	if c.OIDC.Issuer != "" {

@@ -46,6 +46,7 @@ type question struct {
 type field struct {
 	Name, Label, Value, Help string
 	Number, Hidden           bool
+	YesOrEmpty               bool // takes only yes or nothing; see deed.saysYes
 }
 
 // maxFieldLength is how many characters a field takes. The form holds a browser to it, and checkFields everybody else.
@@ -78,6 +79,9 @@ func (d deed) changes(name string) bool {
 	seen := d.Values[name+seenSuffix]
 	return seen == "" || d.Values[name] != seen
 }
+
+// saysYes reports whether a field with YesOrEmpty has "yes".
+func (d deed) saysYes(name string) bool { return strings.EqualFold(d.Values[name], "yes") }
 
 // actionView is what templates/confirm.html reads.
 type actionView struct {
@@ -190,11 +194,16 @@ func checkReason(reason string, required bool) string {
 	return ""
 }
 
-// checkFields returns which field is too long, or "".
+// checkFields returns what is wrong with a field, or "".
 func checkFields(fields []field, values map[string]string) string {
 	for _, f := range fields {
-		if utf8.RuneCountInString(values[f.Name]) > maxFieldLength {
+		text := values[f.Name]
+		if utf8.RuneCountInString(text) > maxFieldLength {
 			return fmt.Sprintf("%s: at most %d characters.", f.Label, maxFieldLength)
+		}
+		// A "y" that counted as empty would leave out what the person wants done.
+		if f.YesOrEmpty && text != "" && !strings.EqualFold(text, "yes") {
+			return f.Label + ": write yes, or leave it empty."
 		}
 	}
 	return ""

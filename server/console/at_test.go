@@ -16,7 +16,7 @@ func TestThePastIsShown(t *testing.T) {
 	b := setup(t)
 	b.AddServer("eu-1", 8)
 	seat := b.place("duel", "anna")
-	_, err := b.rotate(t.Context(), b.As(""))
+	_, err := b.rotate(t.Context(), b.As(""), "")
 	require.NoError(t, err)
 	then := storetest.One[time.Time](b.DB, "SELECT clock_timestamp()").UTC().Format(time.RFC3339Nano)
 	require.NoError(t, b.As("").CloseSession(t.Context(), seat.SessionID, "over"))

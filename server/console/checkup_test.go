@@ -16,7 +16,7 @@ import (
 func TestHealthNamesTheProcessThatLacksAKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.rotate(t.Context(), b.As("console:ada"))
+	_, err := b.rotate(t.Context(), b.As("console:ada"), "")
 	require.NoError(t, err)
 	process := func(name string, kek byte) {
 		other, err := db.Open(t.Context(),

@@ -36,8 +36,9 @@ type Options struct {
 	Explain Explainer
 	Tokens  []string // of operators; see rest.ParseOperatorTokens
 	OIDC    *OIDC    // nil: login by token only
-	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
-	Rotate   func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
+	// Rotate switches to the next signing key early, in the name of a person who saw that key ("": none), and returns the keys
+	// that it made. Errors: those of db.Act.RotateKeys.
+	Rotate   func(ctx context.Context, by db.Act, next string) ([]db.SigningKey, error)
 	Universe string // of tickets and profiles; "" means global
 	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. With https,
 	// cookies are secure also where a proxy that ends TLS sends no X-Forwarded-Proto.

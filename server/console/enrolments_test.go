@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,4 +48,68 @@ func TestEnrolments(t *testing.T) {
 	require.Equal(t, []string{"console:ada"}, b.actors("enrolment.revoked"))
 	require.Equal(t, []string{"console:ada"}, b.actors("credential.revoked"))
 	require.NotContains(t, b.as(ivyToken).get("/keys").Body, "/revoke")
+}
+
+// Pins the servers of a leaked token that stay because the form had "Yes", and an outcome that does not say so.
+func TestRevokeEnrolmentWithItsServers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	const path = "/enrolments/eu/rack-7/revoke"
+	b.enrol("rack-7", "eu-1")
+	refused := w.act(path, "reason", "it leaked", "servers", "y")
+	require.Equal(t, http.StatusUnprocessableEntity, refused.Status)
+	require.Contains(t, refused.Body, "Also revoke its game servers: write yes, or leave it empty.")
+	require.Empty(t, b.actors("enrolment.revoked"))
+	require.Equal(t, http.StatusSeeOther, w.act(path, "reason", "it leaked", "servers", "Yes").Status)
+	require.Contains(t, w.get("/keys").Body, "The enrolment rack-7 is revoked. Its game servers are, too.")
+	require.Len(t, b.actors("credential.revoked"), 1)
+	require.Equal(t, http.StatusNotFound, w.get(path).Status)
+}
+
+// Pins the servers of an enrolment that is revoked already, or expired, and that nobody can revoke with it any more.
+func TestRevokeServersOfAnEndedEnrolment(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	const path = "/enrolments/eu/rack-7/revoke"
+	b.enrol("rack-7", "eu-1")
+	require.Equal(t, http.StatusSeeOther, w.act(path, "reason", "it may have leaked").Status)
+	w.contains("/keys", "The enrolment rack-7 is revoked. Its game servers continue.", `href="`+path+`"`)
+	w.contains(path, "It is revoked already:")
+	require.Equal(t, http.StatusSeeOther, w.act(path, "reason", "it leaked", "servers", "yes").Status)
+	require.Len(t, b.actors("credential.revoked"), 1)
+
+	// Revoking an enrolment of the same name would not revoke this one's server.
+	b.enrol("rack-8", "eu-2")
+	require.Equal(t, http.StatusSeeOther, w.act("/enrolments/eu/rack-8/revoke", "reason", "new token").Status)
+	b.enrol("rack-8", "")
+	page := w.get("/keys").Body
+	require.Equal(t, 1, strings.Count(page, `href="/enrolments/eu/rack-8/revoke"`), "that of the valid one")
+	require.Contains(t, w.get("/enrolments/eu/rack-8/revoke").Body, "0 game servers have")
+
+	b.enrol("rack-9", "eu-3")
+	b.Exec("UPDATE enrolments SET created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' WHERE name = 'rack-9'")
+	w.contains("/keys", `href="/enrolments/eu/rack-9/revoke"`)
+	w.contains("/enrolments/eu/rack-9/revoke", "It is expired already:")
+	require.Equal(t, http.StatusSeeOther,
+		w.act("/enrolments/eu/rack-9/revoke", "reason", "it leaked", "servers", "yes").Status)
+	require.Len(t, b.actors("credential.revoked"), 2)
+}
+
+// enrol makes an enrolment, and registers a game server by it unless the id is empty.
+func (b *bundle) enrol(name, instance string) {
+	b.t.Helper()
+	_, err := b.As("x").CreateEnrolment(b.t.Context(),
+		db.NewEnrolment{Region: "eu", Name: name, MaxServers: 3, ValidFor: time.Hour})
+	require.NoError(b.t, err)
+	if instance == "" {
+		return
+	}
+	made, err := opsview.Enrolments.One(b.t.Context(), b.Pool(), opsview.EnrolmentFilter{Name: name})
+	require.NoError(b.t, err)
+	_, err = b.Register(b.t.Context(), db.Registration{InstanceID: instance, Endpoint: instance + ":7", Region: "eu",
+		Modes: []string{"duel"}, Capacity: 8,
+		Enrolling: &db.Enrolling{Region: "eu", EnrolmentID: made.ID, TokensBy: "aa"}})
+	require.NoError(b.t, err)
 }

@@ -14,6 +14,7 @@ import (
 // evacuationsView is what templates/evacuations.html reads.
 type evacuationsView struct {
 	Evacuations []opsview.Evacuation // the latest first
+	HasMore     bool                 // older ones exist
 }
 
 // evacuationsPage shows the evacuations that are running or were made lately.
@@ -22,7 +23,7 @@ var evacuationsPage = page[evacuationsView]{routePath: "/evacuations", templateN
 	loadData:  loadEvacuations}
 
 func loadEvacuations(ctx context.Context, s Store, _ query) (v evacuationsView, err error) {
-	v.Evacuations, _, err = listView(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{},
+	v.Evacuations, v.HasMore, err = listView(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{},
 		opsview.Page{Limit: pageSize})
 	return v, err
 }
@@ -111,12 +112,12 @@ func (d drainGroup) evacuateAction() action {
 					"This cannot be undone.",
 				},
 				Fields: []field{
-					{Name: fieldRequeue, Label: "Let the players continue elsewhere", Value: "yes",
+					{Name: fieldRequeue, Label: "Let the players continue elsewhere", Value: "yes", YesOrEmpty: true,
 						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats "+
 							"elsewhere. Empty: they only lose their seats.",
 							pluralText(p.Matched, "player whom a profile matched waits",
 								"players whom a profile matched wait"))},
-					{Name: fieldDead, Label: "Declare the game servers dead",
+					{Name: fieldDead, Label: "Declare the game servers dead", YesOrEmpty: true,
 						Help: "Write yes to end also those that report."},
 					{Name: fieldSeatsIn, Label: "Region for players without a ticket",
 						Help: "In which players of POST /matchmake get seats. Empty: in which they were; nowhere if that region goes."},
@@ -125,8 +126,8 @@ func (d drainGroup) evacuateAction() action {
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
 			_, err := s.As(by.Actor).Because(by.Reason).Evacuate(ctx, db.NewEvacuation{
-				Target: d.evacuationTarget(q), Requeue: by.Values[fieldRequeue] == "yes",
-				Dead:    by.Values[fieldDead] == "yes",
+				Target: d.evacuationTarget(q), Requeue: by.saysYes(fieldRequeue),
+				Dead:    by.saysYes(fieldDead),
 				SeatsIn: by.Values[fieldSeatsIn]})
 			return "The evacuation has begun.", blameForm(err)
 		},

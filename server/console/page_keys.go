@@ -6,27 +6,35 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // keysView is what templates/keys.html reads.
 type keysView struct {
-	Keys    []opsview.Key // the latest, latest turn first
+	Keys    []opsview.Key // the latest ones, sorted by SignFrom, latest first
 	HasMore bool          // older keys exist
 	KEKs    []opsview.KeyEncryptionKey
-	// Enrolments have a token that registers game servers, or game servers that have registered by it.
-	Enrolments     []opsview.Enrolment
+	// KEKsHaveMore: one that is missing in KEKs may still seal something.
+	KEKsHaveMore   bool
+	Enrolments     []opsview.Enrolment // only those that are valid or still have game servers
 	MoreEnrolments bool
 }
 
-// KeyIn returns the key in a state whose turn is the earliest; nil: there is none.
-func (v keysView) KeyIn(state string) *opsview.Key {
-	// From the end: the latest turn is first, and of several keys to come the next one has the earliest turn.
+// EarliestKeyIn returns the key with the earliest SignFrom of those that are in a state; nil: none is.
+func (v keysView) EarliestKeyIn(state string) *opsview.Key {
 	for i, k := range slices.Backward(v.Keys) {
 		if k.State == state {
 			return &v.Keys[i]
 		}
 	}
 	return nil
+}
+
+// CanRevoke reports whether the i-th enrolment is the one of its name that RevokeEnrolment would revoke.
+func (v keysView) CanRevoke(i int) bool {
+	// The latest of a name is first.
+	return i == 0 || v.Enrolments[i].Name != v.Enrolments[i-1].Name ||
+		v.Enrolments[i].Region != v.Enrolments[i-1].Region
 }
 
 // keysPage shows signing keys, the key-encryption keys that seal them, and enrolments.
@@ -37,8 +45,8 @@ func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
 		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
-	if v.KEKs, _, err = listView(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{},
-		opsview.Page{Limit: 100}); err != nil {
+	if v.KEKs, v.KEKsHaveMore, err = listView(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{},
+		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
 	v.Enrolments, v.MoreEnrolments, err = listView(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Useful: true},
@@ -88,7 +96,7 @@ func (c *Console) rotateAction() action {
 		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			v, err := loadKeys(ctx, s, q)
 			next := ""
-			if k := v.KeyIn("next"); k != nil {
+			if k := v.EarliestKeyIn("next"); k != nil {
 				next = k.KID
 			}
 			return question{
@@ -100,16 +108,12 @@ func (c *Console) rotateAction() action {
 				},
 			}, err
 		},
-		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-			v, err := loadKeys(ctx, s, q)
-			if err != nil {
-				return "", err
-			}
+		do: func(ctx context.Context, s Store, _ query, d deed) (string, error) {
+			made, err := c.options.Rotate(ctx, s.As(d.Actor), d.Values[fieldNext])
 			// Somebody else, or the same form, has rotated since the page was read.
-			if k := v.KeyIn("next"); k != nil && k.KID != d.Values[fieldNext] {
+			if fault.Is(err, fault.Conflict) {
 				return "The next key is another one by now: nothing changed.", nil
 			}
-			made, err := c.options.Rotate(ctx, s.As(d.Actor))
 			return "The next key takes over as soon as all verifiers can know it; " +
 				pluralText(len(made), "key was made.", "keys were made."), err
 		},
@@ -119,31 +123,49 @@ func (c *Console) rotateAction() action {
 // fieldServers is the field of a form that says whether the servers of an enrolment are revoked with it.
 const fieldServers = "servers"
 
-// revokeEnrolmentAction lets the token of an enrolment register no more game servers.
+// revokeEnrolmentAction lets the token of an enrolment register no more game servers, and may revoke those that it has
+// registered.
 var revokeEnrolmentAction = action{
 	routePath: "/enrolments/:region/:name/revoke",
 	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
-		// An enrolment that has ended is not found: there is nothing left to ask.
-		e, err := readRow(ctx, s, opsview.Enrolments,
-			opsview.EnrolmentFilter{Region: q.Param("region"), Name: q.Param("name"), State: "valid"},
-			"not_found", "There is no valid enrolment %q.", q.Param("name"))
+		e, err := revocableEnrolment(ctx, s, q.Param("region"), q.Param("name"))
+		token := "Its token registers no game server any more, on all replicas at once."
+		if e.State != "valid" {
+			token = "It is " + e.State + " already: its token registers no game server any more."
+		}
 		return question{
 			Title: "Revoke enrolment " + e.Name + "?", Button: "Revoke", Danger: true, Back: "/keys",
 			RequiresReason: true,
 			Effects: []string{
-				"Its token registers no game server any more, on all replicas at once.",
+				token,
 				pluralText(int(e.Servers), "game server has", "game servers have") +
 					" a credential by it. They continue, and may register again.",
 				"This cannot be undone: make another enrolment.",
 			},
-			Fields: []field{{Name: fieldServers, Label: "Also revoke its game servers",
+			Fields: []field{{Name: fieldServers, Label: "Also revoke its game servers", YesOrEmpty: true,
 				Help: "Write yes if the token has leaked: their sessions end. Empty: they continue."}},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		withServers := d.saysYes(fieldServers)
 		changed, err := s.As(d.Actor).Because(d.Reason).RevokeEnrolment(ctx, q.Param("region"), q.Param("name"),
-			d.Values[fieldServers] == "yes") // this word only: whatever else was typed ends no session
-		return outcomeText(changed, "The enrolment "+q.Param("name")+" is revoked.",
+			withServers)
+		name := "The enrolment " + q.Param("name")
+		return outcomeText(changed,
+			outcomeText(withServers, name+" is revoked. Its game servers are, too.",
+				name+" is revoked. Its game servers continue."),
 			"It was revoked before: nothing changed."), err
 	},
+}
+
+// revocableEnrolment returns the enrolment that RevokeEnrolment would revoke: the latest of the name. Errors: NotFound,
+// also if it has ended and has no game servers.
+func revocableEnrolment(ctx context.Context, s Store, region, name string) (opsview.Enrolment, error) {
+	e, err := readRow(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Region: region, Name: name},
+		"not_found", "There is no enrolment %q.", name)
+	if err == nil && e.State != "valid" && e.Servers == 0 {
+		err = fault.New(fault.NotFound, "not_found", "The enrolment %q is %s and has no game servers: nothing is left "+
+			"to revoke. Those of an earlier one with this name are revoked one by one.", name, e.State)
+	}
+	return e, err
 }

@@ -12,7 +12,10 @@ import (
 // movesView is what templates/moves.html reads.
 type movesView struct {
 	Moves     []opsview.RegionMove // the latest first
+	HasMore   bool                 // older moves exist
 	Obstacles []regionObstacles
+	// ObstaclesHaveMore: those of further regions exist, perhaps also of the last one.
+	ObstaclesHaveMore bool
 }
 
 // regionObstacles are what would stand in the way of moving a region to another cell.
@@ -26,16 +29,21 @@ var movesPage = page[movesView]{routePath: "/moves", templateName: "moves", read
 	loadData: loadMoves}
 
 func loadMoves(ctx context.Context, s Store, _ query) (v movesView, err error) {
-	v.Moves, _, err = listView(ctx, s, opsview.RegionMoves, opsview.Any{}, opsview.Page{Limit: pageSize})
+	v.Moves, v.HasMore, err = listView(ctx, s, opsview.RegionMoves, opsview.Any{}, opsview.Page{Limit: pageSize})
 	if err != nil {
 		return v, err
 	}
-	regions, _, err := listView(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage})
+	regions, moreRegions, err := listView(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage})
 	if err != nil {
 		return v, err
 	}
-	obstacles, _, err := listView(ctx, s, opsview.RegionObstacles, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage})
-	v.Obstacles = groupObstacles(regions, obstacles)
+	obstacles, more, err := listView(ctx, s, opsview.RegionObstacles, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage})
+	v.Obstacles, v.ObstaclesHaveMore = groupObstacles(regions, obstacles), more || moreRegions
+	if more {
+		// Sorted by region: of those behind the last one it is not known whether anything is in the way.
+		last := obstacles[len(obstacles)-1].Region
+		v.Obstacles = slices.DeleteFunc(v.Obstacles, func(o regionObstacles) bool { return o.Region > last })
+	}
 	return v, err
 }
 

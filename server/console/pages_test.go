@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -180,4 +181,47 @@ func TestHealth(t *testing.T) {
 	page = w.get("/health").Body
 	require.Contains(t, page, "1 of 2")
 	require.Contains(t, page, "no worker has run on this database", "the checks of doctor are at most 15 s old")
+}
+
+// Pins a list of key-encryption keys that is cut, and says that those it lacks can be retired.
+func TestAllKeyEncryptionKeysOrAHint(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	add := func(from, until int) {
+		b.Exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
+			SELECT 'k' || n, 'EdDSA', '{}', '\x00', 'kek-' || n, now() + n * interval '1 day', now() + n * interval '1 day', now() + (n + 1) * interval '1 day',
+			       now() + (n + 2) * interval '1 day', '0', '1 hour'
+			FROM generate_series($1::int, $2::int) n`, from, until)
+	}
+	add(1, pageSize)
+	page := w.contains("/keys", "One that is missing here can be retired.")
+	require.NotContains(t, page, "More are in use")
+	add(pageSize+1, pageSize+1)
+	page = w.contains("/keys", "More are in use and not shown.")
+	require.NotContains(t, page, "One that is missing here can be retired.")
+}
+
+// Pins a form that was sent twice at once, and rotates twice: the second one brings the key after it forward.
+func TestOneFormRotatesOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	_, err := b.rotate(t.Context(), b.As("console:ada"), "")
+	require.NoError(t, err)
+	// The lead of the next key is over, so that it would sign at once.
+	b.Exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour' WHERE sign_from > now()")
+	page := w.get("/keys/rotate").Body
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(page)[1]},
+		"next": {regexp.MustCompile(`name="next" value="([^"]+)"`).FindStringSubmatch(page)[1]}}
+	release := b.Hold("SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))")
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() { w.post("/keys/rotate", form) })
+	}
+	b.AwaitBlocked(2)
+	release()
+	all.Wait()
+	require.Len(t, b.actors("key.advanced"), 1)
+	require.Equal(t, 3, b.Count("SELECT count(*) FROM signing_keys"))
 }

@@ -25,7 +25,7 @@ func (b *bundle) populate() []string {
 		last = b.place("duel", fmt.Sprintf("player-%d", i), fmt.Sprintf("<b>player</b>-%d", i))
 	}
 	must.Get(b.As("console:ada").Drain(b.t.Context(), "eu-frankfurt-3"))(b.t)
-	must.Get(b.rotate(b.t.Context(), b.As("console:ada")))(b.t)
+	must.Get(b.rotate(b.t.Context(), b.As("console:ada"), ""))(b.t)
 	require.NoError(b.t, b.RecordRefusals(b.t.Context(), []db.Refusals{
 		{Times: 1234, FirstAge: time.Hour, Latest: fault.Refusal{
 			Player: "player-3", Call: "POST /matchmake", Code: "no_capacity", Region: "eu-frankfurt-with-a-long-name", Mode: "free-for-all",

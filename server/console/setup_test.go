@@ -35,7 +35,7 @@ type bundle struct {
 	t       *testing.T
 	console *Console
 	server  *httptest.Server
-	rotate  func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
+	rotate  func(ctx context.Context, by db.Act, next string) ([]db.SigningKey, error)
 }
 
 func setup(t *testing.T, change ...func(*Options)) *bundle {
@@ -48,8 +48,8 @@ func setupOn(t *testing.T, d *storetest.DB, change ...func(*Options)) *bundle {
 	b := &bundle{t: t, DB: d}
 	sealer := keytest.Sealer(t, 1)
 	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
-	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
-		return by.RotateKeys(ctx, db.SigningKeyRotation{Policy: policy, Mint: keymint.With(sealer, token.AlgEdDSA), Force: true})
+	b.rotate = func(ctx context.Context, by db.Act, next string) ([]db.SigningKey, error) {
+		return by.RotateKeys(ctx, db.SigningKeyRotation{Policy: policy, Mint: keymint.With(sealer, token.AlgEdDSA), Force: true, NextKID: &next})
 	}
 	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Explain: explainer.New(explainer.Options{Store: b.Store, Universe: universe}), Universe: universe,
 		Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
