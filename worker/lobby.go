@@ -34,8 +34,9 @@ func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	return done, eachRegion(ctx, c.store.LobbyRegions, func(region string) error {
 		// Invitations first: without them, more rooms may be empty.
-		return errors.Join(c.dropExpired(ctx, region, done), c.closeRooms(ctx, region, done),
-			c.pruneLogs(ctx, region, done))
+		return runSteps(ctx, func() error { return c.dropExpired(ctx, region, done) },
+			func() error { return c.closeRooms(ctx, region, done) },
+			func() error { return c.pruneLogs(ctx, region, done) })
 	})
 }
 

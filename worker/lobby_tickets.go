@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
@@ -22,7 +21,7 @@ func (n lobbyTicketNotifier) runOnce(ctx context.Context) (Done, error) {
 			return n.store.SettleLostTickets(ctx, region, batch, ticketbody.Connection)
 		}
 		// In this order: a lost ticket may have an outcome, of which its room is notified below.
-		return errors.Join(
+		return runSteps(ctx,
 			n.sweep(ctx, region, done, "waiting_ended", lost),
 			n.sweep(ctx, region, done, "tickets_paused", n.store.PauseForgottenTickets),
 			n.sweep(ctx, region, done, "outcomes_delivered", n.store.DeliverTicketOutcomes),
@@ -31,10 +30,12 @@ func (n lobbyTicketNotifier) runOnce(ctx context.Context) (Done, error) {
 	})
 }
 
-// sweep repeats a step until it finds less than a batch.
+// sweep returns a function that repeats a step until it finds less than a batch.
 func (n lobbyTicketNotifier) sweep(ctx context.Context, region string, done Done, what string,
-	step func(context.Context, string, int) (int, error)) error {
-	return done.drain(what, lobbyTicketBatch, func() (int, error) {
-		return step(ctx, region, lobbyTicketBatch)
-	})
+	step func(context.Context, string, int) (int, error)) func() error {
+	return func() error {
+		return done.drain(what, lobbyTicketBatch, func() (int, error) {
+			return step(ctx, region, lobbyTicketBatch)
+		})
+	}
 }
