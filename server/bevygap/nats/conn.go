@@ -146,7 +146,11 @@ func (c *conn) handleOperation(ctx context.Context, op operation) error {
 	case opSub:
 		return c.addSubscription(op)
 	case opUnsub:
-		c.subscriptions.endAfter(op.sid, op.atMost)
+		if op.atMost == 0 {
+			c.subscriptions.endNow(op.sid)
+		} else {
+			c.subscriptions.endAfter(op.sid, op.atMost)
+		}
 	case opPub, opHPub:
 		return c.answerPublish(ctx, op)
 	}

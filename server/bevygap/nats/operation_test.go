@@ -124,7 +124,11 @@ func TestSubscriptions(t *testing.T) {
 	require.Equal(t, []string{"2"}, s.takeReceivers("a.b"), "the first got its two messages")
 	s.endAfter("2", 1)
 	require.Empty(t, s.takeReceivers("a.b"), "it has had more already")
-	s.endAfter("unknown", 0)
+	s.endAfter("unknown", 1)
+	s.endNow("unknown")
+	require.True(t, s.addPattern("3", "a.b"))
+	s.endNow("3")
+	require.Empty(t, s.takeReceivers("a.b"), "it ended at once")
 	for i := range maxSubscriptions {
 		require.True(t, s.addPattern(strconv.Itoa(i), "a"))
 	}

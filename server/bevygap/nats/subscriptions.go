@@ -15,12 +15,12 @@ type subscriptions map[string]*subscription
 type subscription struct {
 	pattern        string
 	deliveredCount int
-	atMost         int // messages; 0: no limit
+	endsAfter      int // messages; 0: no limit
 }
 
 // addPattern adds a subscription. It returns false if there are too many.
 func (s subscriptions) addPattern(sid, pattern string) bool {
-	// A subscription with the same sid is replaced, since clients subscribe again by it.
+	// A subscription with the same sid is replaced, since clients subscribe again with it.
 	if s[sid] == nil && len(s) >= maxSubscriptions {
 		return false
 	}
@@ -28,14 +28,17 @@ func (s subscriptions) addPattern(sid, pattern string) bool {
 	return true
 }
 
-// endAfter ends a subscription, at once or after that many messages in all.
-func (s subscriptions) endAfter(sid string, atMost int) {
+// endNow ends a subscription.
+func (s subscriptions) endNow(sid string) { delete(s, sid) }
+
+// endAfter ends a subscription after that many messages in all, at least one; at once if it has had as many.
+func (s subscriptions) endAfter(sid string, messages int) {
 	sub := s[sid]
 	if sub == nil {
 		return
 	}
-	sub.atMost = atMost
-	if atMost <= sub.deliveredCount { // always for 0, which means at once
+	sub.endsAfter = messages
+	if sub.deliveredCount >= messages {
 		delete(s, sid)
 	}
 }
@@ -50,7 +53,7 @@ func (s subscriptions) takeReceivers(subject string) (sids []string) {
 		}
 		sids = append(sids, sid)
 		sub.deliveredCount++
-		if sub.deliveredCount == sub.atMost {
+		if sub.deliveredCount == sub.endsAfter {
 			delete(s, sid)
 		}
 	}
