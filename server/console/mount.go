@@ -50,7 +50,7 @@ func (c *Console) mountAll() (err error) {
 		return err
 	}
 	c.engine.UseRawPath = true // so that an id may contain an escaped slash
-	c.engine.Use(c.secureHeaders, c.sameSite)
+	c.engine.Use(c.secureHeaders, c.refuseOtherSites)
 	c.engine.GET("/static/:name", c.assets.serveAsset)
 	c.engine.GET("/favicon.ico", func(g *gin.Context) {
 		g.Redirect(http.StatusMovedPermanently,

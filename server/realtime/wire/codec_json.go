@@ -51,7 +51,7 @@ func ridBeforeError(frame []byte) string {
 			return ""
 		}
 		if key == "rid" {
-			rid, _ := esjson.ParseText(v) // Decode has found it valid
+			rid, _ := esjson.ParseText(v) // json.Decoder has found it valid
 			return ridOf(map[string]any{"rid": rid})
 		}
 	}
