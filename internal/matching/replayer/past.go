@@ -21,7 +21,7 @@ import (
 func Input(ctx context.Context, s Store, past db.PastRange, rules decide.Version,
 	recording Recording) (replay.Input, error) {
 	h := &history{ctx: ctx, store: s, pastRange: past, neededAttributes: needsOf(rules.Profile), recording: recording}
-	// Before the history: a ticket that leaves in between is in both, not in neither.
+	// Before the history: a ticket that leaves in between is then in both, and never in neither.
 	if err := h.readQueue(); err != nil {
 		return replay.Input{}, err
 	}
@@ -59,13 +59,14 @@ func seedOf(versions []query.ReplayVersionsRow, same map[int]bool) uint64 {
 	return uint64(versions[0].Seed)
 }
 
-// serverWait is the longest time between decision and commit while a server has room; a commit takes some milliseconds.
-const serverWait = 2 * time.Second
+// longestCommit is the longest time between decision and commit that is no shortage of servers; a commit takes some
+// milliseconds.
+const longestCommit = 2 * time.Second
 
 // Capacity returns when matches waited for servers.
 func Capacity(ctx context.Context, s Store, past db.PastRange, p *profile.Profile) (replay.Capacity, error) {
 	// Between decision and commit, players may have Accept to answer: that is no shortage.
-	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
+	rows, err := s.PastShortages(ctx, past, longestCommit+p.Accept)
 	if err != nil {
 		return replay.Capacity{}, err
 	}
@@ -77,7 +78,7 @@ func Capacity(ctx context.Context, s Store, past db.PastRange, p *profile.Profil
 	return c, nil
 }
 
-// checkTickets returns an error if there is no history of that time, or it has no ticket for these rules.
+// checkTickets returns an error unless a ticket of that time, recorded or waiting, can be the profile's.
 func (h *history) checkTickets(rules decide.Version) error {
 	engine, others := decide.New(rules, 0), 0 // others: tickets of the history that are none of the profile's
 	takes := func(a replay.Arrival) bool {
@@ -86,6 +87,7 @@ func (h *history) checkTickets(rules decide.Version) error {
 	}
 	// The reading ends at the first ticket of the profile: all are read again for the replay.
 	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
+		// Before the row is decoded: the error of a row that names the profile is the replay's to report.
 		if slices.Contains(row.Profiles, h.pastRange.ProfileName) {
 			return errEnough
 		}
