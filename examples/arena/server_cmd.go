@@ -15,7 +15,8 @@ import (
 // gamePort is the name of the port in the app versions of arena.
 const gamePort = "game"
 
-// serverCommand reads the fleet token from the environment only: all users of the host can read a command line.
+// serverCommand runs a game server. It reads the fleet token from the environment only: all users of the host can read a
+// command line.
 func serverCommand(c *common) *cobra.Command {
 	var cfg server.Config
 	var grace, startWithin time.Duration

@@ -20,8 +20,8 @@ type Limits struct {
 	// how deeply indentation nests.
 	Depth     int
 	EmptyHint string // ends the error about an empty document, such as "a profile is a mapping with a name"
-	// Aliases allows anchors, aliases and tags. The caller bounds what they expand to, and refuses those that it does
-	// not know.
+	// Aliases allows anchors, aliases, merge keys ("<<"), tags, explicit keys ("?") and directives. The caller bounds what
+	// they expand to, and refuses those that it does not know.
 	Aliases bool
 }
 
@@ -102,7 +102,8 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
 		where, text := at.GetToken().Position, at.GetMessage()
-		if !strings.HasPrefix(text, "mapping key ") { // which is there twice: that is YAML, and still wrong
+		// A duplicate key is valid YAML: only the key is wrong.
+		if !strings.HasPrefix(text, "mapping key ") {
 			text = "this is not YAML: " + text
 		}
 		return nil, refuseAtLine(where.Line, where.Column, "%s", text)
@@ -134,8 +135,7 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 			brackets--
 		case token.SequenceEntryType:
 			marks++
-		// A comma: the marks before it belong to the value that it ends.
-		case token.CollectEntryType:
+		case token.CollectEntryType: // a comma: the marks before it belong to the value that it ends
 			marks = 0
 		default: // the other tokens do not nest
 		}

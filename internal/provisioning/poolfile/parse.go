@@ -8,26 +8,28 @@ import (
 
 // Parse reads a document of at most [MaxBytes]. Errors: *[Error].
 func Parse(text []byte) (*File, error) {
-	read, at, err := decodeYAML(text)
+	content, positions, err := decodeYAML(text)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{positions: at}
+	f := &File{positions: positions}
 	c := converter{file: f}
-	for i, a := range read.Apps {
+	for i, a := range content.Apps {
 		f.Apps = append(f.Apps, c.convertApp(fmt.Sprintf("apps[%d].", i), a))
 	}
-	for i, p := range read.Pools {
+	for i, p := range content.Pools {
 		f.Pools = append(f.Pools, c.convertPool(fmt.Sprintf("pools[%d].", i), p))
 	}
-	for _, p := range read.Projects {
+	// Projects are checked by package declaration, with their defaults.
+	for _, p := range content.Projects {
 		f.Projects = append(f.Projects, Project{string(p.ID), string(p.Name), string(p.Region)})
 	}
 	// An empty list declares something: that there are none, for a prune.
 	if !f.Declares("apps") && !f.Declares("pools") && !f.Declares("projects") {
-		c.addProblemf("", "the document declares nothing: "+contentWords)
+		c.addProblemf("", "the document declares nothing: "+contentHint)
 	}
-	if len(c.problems) == 0 { // a value that cannot be read would be reported twice
+	// Only if all values could be read: one that could not be read would be reported twice.
+	if len(c.problems) == 0 {
 		for _, p := range provision.CheckPools(f.Apps, f.Pools) {
 			c.addProblemf(p.Path, "%s", p.Text)
 		}

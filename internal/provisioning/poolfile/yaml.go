@@ -12,11 +12,11 @@ import (
 	"github.com/lattice-director/director/internal/base/document"
 )
 
-// contentWords say what a document is.
-const contentWords = "it is a mapping with apps, pools, projects or several of them"
+// contentHint says what a document is.
+const contentHint = "it is a mapping with apps, pools, projects or several of them"
 
 // limits bound a document: lists of mappings of lists are all that it has.
-var limits = document.Limits{Bytes: MaxBytes, Depth: 16, EmptyHint: contentWords}
+var limits = document.Limits{Bytes: MaxBytes, Depth: 16, EmptyHint: contentHint}
 
 // decodeYAML reads the YAML of a document. Errors: *Error.
 func decodeYAML(raw []byte) (read poolDocument, at document.Positions, err error) {
