@@ -14,7 +14,9 @@ func (s *Store) SetTicketState(ctx context.Context, universe string, state Ticke
 	if len(ids) == 0 {
 		return nil
 	}
+	// The column region of tickets holds their universe.
 	p := query.SetTicketStateParams{Region: universe, State: string(state), Ids: ids}
+	// The statement takes a reason for each ticket.
 	for range ids {
 		p.Reasons = append(p.Reasons, reason)
 	}

@@ -55,14 +55,14 @@ func strangeValue(s *openapi3.Schema) any {
 func stringBreaches(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", breachingValue: 7}}
 	if s.MinLength > 0 {
-		list = append(list, breach{name: "minLength", breachingValue: textOf(s, int(s.MinLength)-1)})
+		list = append(list, breach{name: "minLength", breachingValue: patternedText(s, int(s.MinLength)-1)})
 	}
 	if s.MaxLength != nil {
-		list = append(list, breach{name: "maxLength", breachingValue: textOf(s, int(*s.MaxLength)+1)})
+		list = append(list, breach{name: "maxLength", breachingValue: patternedText(s, int(*s.MaxLength)+1)})
 	}
 	// Characters that some pattern forbids, each in place of the first one.
 	for _, char := range []string{" ", "\x00", "é", "\ufffd"} {
-		if word := char + textOf(s, max(1, int(s.MinLength)))[1:]; !matchesPattern(s, word) {
+		if word := char + patternedText(s, max(1, int(s.MinLength)))[1:]; !matchesPattern(s, word) {
 			list = append(list, breach{name: fmt.Sprintf("pattern %q", char), breachingValue: word})
 		}
 	}

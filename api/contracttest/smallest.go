@@ -8,7 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// smallestValue returns the value of [Smallest].
+// smallestValue returns the smallest value that the schema accepts, with the required fields only; of an enum the first
+// value, and of a date-time the example.
 func smallestValue(s *openapi3.Schema) any {
 	switch {
 	case len(s.Enum) > 0:
@@ -24,7 +25,7 @@ func smallestValue(s *openapi3.Schema) any {
 	case s.Format == "date-time":
 		return s.Example
 	case s.Type.Is("string"):
-		return textOf(s, int(s.MinLength))
+		return patternedText(s, int(s.MinLength))
 	case s.Type.Is("boolean"):
 		return false
 	default:
@@ -53,9 +54,9 @@ func smallestItems(s *openapi3.Schema, n int) []any {
 	return list
 }
 
-// textOf returns a string of at least n characters that the pattern matches, or the example where no string that it
-// tries does.
-func textOf(s *openapi3.Schema, n int) string {
+// patternedText returns a string of at least n characters that the pattern matches. It tries the letter a n times, and
+// the example with enough of them before it or after it; where the pattern matches none, it returns the example.
+func patternedText(s *openapi3.Schema, n int) string {
 	example, _ := s.Example.(string)
 	fill := strings.Repeat("a", max(0, n-len(example)))
 	for _, word := range []string{strings.Repeat("a", n), fill + example, example + fill} {
@@ -66,11 +67,11 @@ func textOf(s *openapi3.Schema, n int) string {
 	return example
 }
 
-// codePoint matches an escape of ECMA 262, the syntax of the contract's patterns. Go has another syntax for it.
-var codePoint = regexp.MustCompile(`\\u([0-9A-F]{4})`)
+// codePointEscape matches an escape of ECMA 262, the syntax of the contract's patterns. Go has another syntax for it.
+var codePointEscape = regexp.MustCompile(`\\u([0-9A-F]{4})`)
 
 // matchesPattern reports whether a text matches the schema's pattern. No text does where Go cannot compile the pattern.
 func matchesPattern(s *openapi3.Schema, word string) bool {
-	ok, err := regexp.MatchString(codePoint.ReplaceAllString(s.Pattern, `\x{$1}`), word)
+	ok, err := regexp.MatchString(codePointEscape.ReplaceAllString(s.Pattern, `\x{$1}`), word)
 	return ok && err == nil
 }
