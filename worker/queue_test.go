@@ -137,7 +137,7 @@ func TestSweepEndsWithTheDatabase(t *testing.T) {
 			}
 		}
 		s := &queueSweeper{store: b.Store}
-		require.Error(t, s.sweepRegion(t.Context(), "global", sweeps, Done{}))
+		require.Error(t, s.sweepUniverse(t.Context(), "global", sweeps, Done{}))
 		require.Equal(t, want, calls)
 	}
 }

@@ -100,7 +100,7 @@ var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realti
 				SELECT s.region, s.project FROM ops.realtime_sessions s WHERE (s.region, s.project) > (f.region, f.project)
 				ORDER BY s.region, s.project LIMIT 1) n
 			) SELECT region, project FROM found) g`,
-		on:   "v.region = g.region AND v.project = g.project", rowsPerGroup: 100,
+		on: "v.region = g.region AND v.project = g.project", rowsPerGroup: 100,
 	}}
 
 // LobbySessionFilter selects the sessions of a player.

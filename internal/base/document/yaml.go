@@ -36,7 +36,7 @@ func (l Limits) Text(document []byte) (string, error) {
 		before := text[:bad]
 		line := before[strings.LastIndexByte(before, '\n')+1:]
 		return "", refuseAtLine(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line),
-			badByteText(text[bad]))
+			"%s", badByteText(text[bad]))
 	}
 	return text, nil
 }
