@@ -43,10 +43,14 @@ func New(o Options) (*gin.Engine, error) {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false // a redirect would hide a wrong base URL, and drop the body of a POST
 	engine.RemoteIPHeaders = []string{forwardedFor}
-	if err := engine.SetTrustedProxies(o.TrustedProxies); err != nil {
+	proxies, err := ParseProxies(o.TrustedProxies)
+	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	chain, err := o.middlewareChain()
+	if err := engine.SetTrustedProxies(proxies.texts()); err != nil {
+		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	chain, err := o.middlewareChain(proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +62,10 @@ func New(o Options) (*gin.Engine, error) {
 
 // middlewareChain returns the chain in the order in which a request passes it: observers enclose the handlers that may
 // fail.
-func (o Options) middlewareChain() ([]gin.HandlerFunc, error) {
+func (o Options) middlewareChain(proxies Proxies) ([]gin.HandlerFunc, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.Log != nil {
 		log = slog.New(LogHandler(o.Log.Handler()))
-	}
-	proxies, err := ParseProxies(o.TrustedProxies)
-	if err != nil {
-		return nil, err
 	}
 	chain := []gin.HandlerFunc{requestID, proxies.resolveClient(log, o.Metrics)}
 	if o.ErrorWriter != nil || o.ListenerName != "" {

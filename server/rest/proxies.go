@@ -29,6 +29,15 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return p, nil
 }
 
+// texts returns the networks as gin reads them: without zones and notations that only [ParseProxies] takes.
+func (p Proxies) texts() []string {
+	texts := make([]string, len(p))
+	for i, network := range p {
+		texts[i] = network.String()
+	}
+	return texts
+}
+
 func (p Proxies) trustsAddr(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a) })
 }

@@ -120,7 +120,7 @@ func TestEveryListenerTakesTheSameAddress(t *testing.T) {
 		{"[fe80::9%eth0]:1", []string{"203.0.113.7"}, "fe80::9", 0},
 		{"198.51.100.1:1", []string{"203.0.113.7,"}, "198.51.100.1", 0},
 	} {
-		trusted := []string{"192.0.2.1", "fe80::1"}
+		trusted := []string{"::ffff:192.0.2.1", "fe80::1%eth0"} // notations that gin does not read
 		reg := prometheus.NewRegistry()
 		metrics, err := rest.NewMetrics(reg)
 		require.NoError(t, err)
