@@ -24,6 +24,7 @@ const (
 	serverCount    = 6
 	sessionSize    = 8
 	leaseTTL       = 5 * time.Second
+	seatTTL        = 15 * time.Second // a guest who leaves during its call may keep a seat for so long, and its server
 	heartbeatEvery = 1500 * time.Millisecond
 	region         = "local"
 	startTimeout   = 10 * time.Minute // the first build takes minutes

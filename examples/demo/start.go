@@ -117,6 +117,7 @@ func (c *cluster) commonSettings() []string {
 		"DIRECTOR_BACKEND_TOKENS=ranking:players="+c.rankingToken,
 		"DIRECTOR_AUTH_JWKS="+c.playerLogin.JWKS(),
 		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
+		"DIRECTOR_SEAT_TTL="+seatTTL.String(),
 		"DIRECTOR_LOG_FORMAT=text",
 	)
 }
