@@ -19,41 +19,34 @@ func drainBacklog(batch int, step func() (int, error)) error {
 	}
 }
 
-// eachRegion calls fn for every region that list returns. It continues after an error, unless the database is
-// unavailable: the next region would fail in the same way.
+// eachRegion calls fn for every region that list returns, as runSteps calls steps.
 func eachRegion[T any](ctx context.Context, list func(context.Context) ([]T, error), fn func(region T) error) error {
 	regions, err := list(ctx)
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, region := range regions {
-		err := fn(region)
-		if err == nil {
-			continue
-		}
-		failed = append(failed, fmt.Errorf("region %v: %w", region, err))
-		if endsRun(ctx, err) {
-			break
+	steps := make([]func() error, len(regions))
+	for i, region := range regions {
+		steps[i] = func() error {
+			if err := fn(region); err != nil {
+				return fmt.Errorf("region %v: %w", region, err)
+			}
+			return nil
 		}
 	}
-	return errors.Join(failed...)
+	return runSteps(ctx, steps...)
 }
 
-// runSteps calls each step. It continues after an error, unless the database is unavailable, as eachRegion does.
+// runSteps calls each step. It continues after an error, unless the database is unavailable or ctx has ended: the next
+// step would fail in the same way.
 func runSteps(ctx context.Context, steps ...func() error) error {
 	var failed []error
 	for _, step := range steps {
 		err := step()
 		failed = append(failed, err)
-		if err != nil && endsRun(ctx, err) {
+		if err != nil && (ctx.Err() != nil || fault.Is(err, fault.Unavailable)) {
 			break
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// endsRun reports whether everything else would fail as well after this error.
-func endsRun(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || fault.Is(err, fault.Unavailable)
 }
