@@ -71,9 +71,14 @@ func (s *Store) MinuteSamples(ctx context.Context, region string, minutes int,
 	return convertRows(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
 }
 
+// maxSampleMinutes bounds how far back samples and requests are read.
+const maxSampleMinutes = 360
+
 // sampleAge returns the greatest age of the samples of the last minutes: two minutes more than so many, since the
 // present minute and the oldest one are there in part only.
-func sampleAge(minutes int) time.Duration { return time.Duration(min(minutes, 360)+2) * time.Minute }
+func sampleAge(minutes int) time.Duration {
+	return time.Duration(min(minutes, maxSampleMinutes)+2) * time.Minute
+}
 
 // EventsUntil returns the cursor before the events of a time and later ones, from which opsview.ReadEvents reads back
 // the events until then. An event has the time at which its transaction began, so that the place of the cursor may be

@@ -49,7 +49,7 @@ func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMin
 func (s *Store) RequestsByRoute(ctx context.Context, minutes int) ([]RouteCount, error) {
 	rows, err := readSums(ctx, s, func(q *query.Queries, ctx context.Context) ([]query.RequestsByRouteRow, error) {
 		// The statement compares with the beginning of each minute: one minute more, since the present one is not over.
-		return q.RequestsByRoute(ctx, time.Duration(min(minutes, 360)+1)*time.Minute)
+		return q.RequestsByRoute(ctx, time.Duration(min(minutes, maxSampleMinutes)+1)*time.Minute)
 	})
 	return convertRows(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
 }
